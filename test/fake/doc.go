@@ -21,6 +21,23 @@
 // there is one. As processes of other users cannot be looked at, tests that
 // change the user are not here.
 //
+// # Scripts
+//
+// Tests that only run commands and read words, codes, files and reports are scripts
+// of testdata/scripts, for github.com/rogpeppe/go-internal/testscript. Besides its
+// own, they have these commands:
+//
+//	run CODES [NAME=VALUE...] FLAGS... -- COMMAND...     agent run with a report, to its end
+//	start [NAME=VALUE...] FLAGS... -- COMMAND...         the same, and goes on beside it
+//	call, bad CODES [NAME=VALUE...] WORDS...             another command; bad: it is refused
+//	ends CODES, signal NAME, drain N, up FILE..., awaits stdout|stderr TEXT
+//	                                                     of the job that runs
+//	report PATH ==|>=|<|len|atleast VALUE, took ATLEAST ATMOST, ranks HOST=N..., sees N
+//	                                                     of the job that has ended
+//
+// CODES are separated by "|". $MPIRUN, $RANK (a variable's name), $ACT, $HELLO and
+// $PI are those of the MPI; [openmpi] and [mpich] tell which one plays.
+//
 // Times are asserted only where the product promises them (a killed worker is
 // noticed within 10 s). How fast an idle worker stops, and what core binding
 // costs, are figures: see test/suite.

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -91,40 +90,6 @@ func TestZeroThatWasNotEarned(t *testing.T) {
 	}
 }
 
-func TestToldToStop(t *testing.T) {
-	every(t, func(t *testing.T, f family) {
-		j := start(t, agentRun(t, []string{"--fake=2", "--slots=2"}, f.mpirun, f.program("act"), "wait"))
-		j.out.await(t, "ready\n")
-		j.signal(syscall.SIGTERM)
-		o := j.wait()
-		o.wants(t, 143)
-		require.Contains(t, o.err, "agent: told to stop by SIGTERM\n")
-		require.Equal(t, 2, o.report.Sessions)
-	})
-}
-
-// A second SIGINT does not wait for the grace. One within 0.2 s is taken for an
-// echo of the first: timeout(1) and terminals send two.
-func TestInterruptedTwice(t *testing.T) {
-	t.Parallel()
-	j := start(t, agentRun(t, []string{"--fake=2", "--grace=1h"}, "sh", "-c",
-		`trap "" INT; agent rsh 127.0.0.3 sleep inf & echo ready; while :; do wait; sleep 1; done`))
-	j.out.await(t, "ready\n")
-	j.signal(syscall.SIGINT)
-	j.err.await(t, "agent: SIGINT: stopping sh")
-	again := time.NewTicker(250 * time.Millisecond)
-	defer again.Stop()
-	select {
-	case <-j.ended:
-		require.FailNow(t, "one SIGINT was enough", j.err.text())
-	case <-again.C:
-		j.signal(syscall.SIGINT)
-	}
-	o := j.wait()
-	o.wants(t, 130)
-	require.Contains(t, o.err, "agent: SIGINT again: killing sh\n")
-}
-
 // Nobody stops the workers of a launcher that was killed, but the lease.
 func TestLauncherKilled(t *testing.T) {
 	every(t, func(t *testing.T, f family) {
@@ -143,32 +108,6 @@ func TestLauncherKilled(t *testing.T) {
 		t.Logf("ranks gone %.1f s after kill -9 of the launcher, lease 2 s", took.Seconds())
 		took = gone(t, j.mark, patience, func(process) bool { return true })
 		t.Logf("workers and mpirun gone %.1f s later", took.Seconds())
-	})
-}
-
-// What ranks, sessions and the command leave behind does not outlive the run,
-// however far it went from its session and process group. (A rank under MPICH
-// cannot: its children hold a socket that the proxy waits for.)
-func TestNothingIsLeft(t *testing.T) {
-	const escape = `(setsid setsid nohup sleep 4711 >/dev/null 2>&1 &) `
-	every(t, func(t *testing.T, f family) {
-		rank := "true"
-		if f.name == "openmpi" {
-			rank = escape
-		}
-		o := run(t, agentRun(t, []string{"--fake=2"}, "sh", "-c", `"$0" sh -c "$1" && agent rsh 127.0.0.3 "$2" && eval "$2"`, f.mpirun, rank, escape))
-		o.wants(t, 0)
-		require.Equal(t, 3, o.report.Sessions)
-	})
-}
-
-// mpirun dies of SIGPIPE with its reader; its daemons must not stay.
-func TestReaderGone(t *testing.T) {
-	every(t, func(t *testing.T, f family) {
-		o := run(t, call{argv: []string{"sh", "-c", filepath.Join(bin, "agent") + ` run --fake=2 --grace=2s -- ` +
-			f.mpirun + ` ` + f.program("act") + ` lines 2000 1 | head -n 3`}})
-		o.wants(t, 0)
-		require.Equal(t, 3, strings.Count(o.out, "\n"))
 	})
 }
 

@@ -85,18 +85,6 @@ func TestStopsLetRanksSave(t *testing.T) {
 	}
 }
 
-// TestGraceBoundsADrain: a rank that does not end is killed when the grace of its worker is over.
-func TestGraceBoundsADrain(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	j := start(t, agentRun(t, []string{"--fake=1", "--framework=plain", "--grace=3s", "--chdir", dir}, "sh", "-c", "trap '' TERM; touch up; while :; do sleep 0.1; done"))
-	require.Eventually(t, func() bool { return exists(dir, "up") }, patience, 10*time.Millisecond)
-	asked := time.Now()
-	require.NoError(t, syscall.Kill(j.worker(t), syscall.SIGTERM))
-	j.wait().wants(t, 76)
-	require.WithinRange(t, time.Now(), asked.Add(3*time.Second), asked.Add(15*time.Second))
-}
-
 // TestHelpersOfAFailedRankSave: what a failed rank has started to save its work has the
 // grace, and the end of the run waits for it.
 func TestHelpersOfAFailedRankSave(t *testing.T) {
@@ -246,59 +234,5 @@ func TestStopLetsRanksOfMpirunSave(t *testing.T) {
 				})
 			}
 		}
-	})
-}
-
-// TestCompiledRanksSave: an MPI's library may catch signals of its own.
-func TestCompiledRanksSave(t *testing.T) {
-	every(t, func(t *testing.T, f family) {
-		dir := t.TempDir()
-		j := start(t, agentRun(t, []string{"--fake=2", "--grace=20s", "--chdir", dir}, f.mpirun, "-n", "2", f.program("act"), "save", "2"))
-		j.out.await(t, "ready\n")
-		j.signal(syscall.SIGTERM)
-		o := j.wait()
-		for rank := range 2 {
-			require.True(t, exists(dir, "saved."+strconv.Itoa(rank)), "rank %d: %s", rank, tail(o.err))
-		}
-		o.wants(t, 143)
-		require.Contains(t, o.err, ": stopping 2 ranks, up to 20 s for saving; a second one kills at once\n")
-	})
-}
-
-// TestRanksOfMpirunThatDoNotSaveComeLast: a rank that would die of the signal gets it from
-// mpirun, when those that handle it have ended: mpirun ends all ranks when one has died.
-func TestRanksOfMpirunThatDoNotSaveComeLast(t *testing.T) {
-	every(t, func(t *testing.T, f family) {
-		dir, source := t.TempDir(), laid(t, "loaders.py")
-		line := fmt.Sprintf(`if [ "${%s}" = 1 ]; then touch up.1; exec sleep 4817; fi; exec /usr/bin/python3 %s fork`, f.rank, source)
-		j := start(t, agentRun(t, []string{"--fake=2", "--grace=40s", "--chdir", dir}, f.mpirun, "-n", "2", "sh", "-c", line))
-		for rank := range 2 {
-			require.Eventually(t, func() bool { return exists(dir, "up."+strconv.Itoa(rank)) }, patience, 10*time.Millisecond, "%s", j.err)
-		}
-		j.signal(syscall.SIGTERM)
-		o := j.wait()
-		require.True(t, exists(dir, "saved.0"), tail(o.err))
-		o.wants(t, 143)
-		require.Contains(t, o.err, "agent: SIGTERM: stopping 1 rank, up to 40 s for saving; a second one kills at once\n")
-		require.Less(t, o.took, 30*time.Second)
-	})
-}
-
-// TestSecondSignalKillsSavingRanksOfMpirun: nobody who asks twice waits for a save.
-func TestSecondSignalKillsSavingRanksOfMpirun(t *testing.T) {
-	every(t, func(t *testing.T, f family) {
-		dir := t.TempDir()
-		const line = `trap "touch asked; sleep 60" TERM; touch up; while :; do sleep 0.1; done`
-		j := start(t, agentRun(t, []string{"--fake=1", "--grace=80s", "--chdir", dir}, f.mpirun, "-n", "1", "bash", "-c", line))
-		require.Eventually(t, func() bool { return exists(dir, "up") }, patience, 10*time.Millisecond, "%s", j.err)
-		time.Sleep(300 * time.Millisecond) // the trap is set
-		j.signal(syscall.SIGTERM)
-		require.Eventually(t, func() bool { return exists(dir, "asked") }, patience, 10*time.Millisecond, "%s", j.err)
-		time.Sleep(time.Second) // a second signal that comes at once is taken for an echo
-		again := time.Now()
-		j.signal(syscall.SIGTERM)
-		o := j.wait()
-		o.wants(t, 143)
-		require.Less(t, time.Since(again), 20*time.Second)
 	})
 }

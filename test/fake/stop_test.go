@@ -144,21 +144,6 @@ func TestStopSaysHowRanksEnded(t *testing.T) {
 	}
 }
 
-// TestStopTellsMpirunAtOnce: mpirun ends the ranks that it has on workers, when none of them
-// handles the signal.
-func TestStopTellsMpirunAtOnce(t *testing.T) {
-	every(t, func(t *testing.T, f family) {
-		j := start(t, agentRun(t, []string{"--fake=2", "--grace=20s"}, f.mpirun, "-n", "2", "sh", "-c", "echo up; exec sleep 4817"))
-		j.out.await(t, "up\n")
-		j.signal(syscall.SIGTERM)
-		o := j.wait()
-		o.wants(t, 143)
-		require.Contains(t, o.err, "agent: SIGTERM: stopping "+f.mpirun+", up to 20 s for saving; a second one kills at once\n")
-		require.Empty(t, o.report.Stopped)
-		require.Less(t, o.took, 20*time.Second)
-	})
-}
-
 // TestRanksGetTheImagesStopSignal: a worker asks its ranks with the signal that it was told
 // to stop with, which the image chooses. A helper, and a rank's launcher, get none.
 func TestRanksGetTheImagesStopSignal(t *testing.T) {

@@ -1,0 +1,227 @@
+//go:build mpi
+
+package fake
+
+import (
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/test/suite/care"
+)
+
+//go:embed testdata/scripts/*.txtar
+var scripts embed.FS
+
+//go:embed testdata/attempts.sh
+var attemptsSource []byte
+
+// play plays a script of testdata/scripts. doc.go has its commands.
+func play(t *testing.T, name string) { playWith(t, name, families[0]) }
+
+// playEach plays a script with each MPI.
+func playEach(t *testing.T, name string) {
+	every(t, func(t *testing.T, f family) { playWith(t, name, f) })
+}
+
+func playWith(t *testing.T, name string, f family) {
+	t.Helper()
+	text, err := scripts.ReadFile("testdata/scripts/" + name + ".txtar")
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), name+".txtar")
+	require.NoError(t, os.WriteFile(file, text, 0o644))
+	s := &stage{t: t, family: f}
+	testscript.Run(t, testscript.Params{
+		Files: []string{file},
+		Setup: func(env *testscript.Env) error {
+			s.work = env.WorkDir
+			attempts, sources := filepath.Join(s.work, "attempts.sh"), filepath.Join(s.work, "care")
+			if err := errors.Join(os.WriteFile(attempts, attemptsSource, 0o644), care.Lay(sources)); err != nil {
+				return err
+			}
+			env.Setenv("ATTEMPTS", attempts)
+			env.Setenv("CARE", sources)
+			for name, value := range map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "BIN": bin, "MPIRUN": f.mpirun, "RANK": f.rank, "MPI4PY": mpi4pyMPICH(),
+				"ACT": f.program("act"), "HELLO": f.program("hello"), "PI": f.program("pi"), "ALLREDUCE": filepath.Join(programs, "allreduce.py")} {
+				env.Setenv(name, value)
+			}
+			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			switch cond {
+			case "openmpi", "mpich":
+				return cond == f.name, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"run": s.run, "start": s.start, "call": s.call, "ends": s.ends, "signal": s.signal, "drain": s.drain,
+			"bad": s.bad, "up": s.up, "awaits": s.awaits, "report": s.report, "took": s.took, "ranks": s.ranks, "sees": s.sees,
+		},
+	})
+}
+
+// stage is where a script plays.
+type stage struct {
+	t      *testing.T
+	family family
+	work   string
+	job    *job
+	last   outcome
+}
+
+// split takes NAME=VALUE words from the front.
+func split(words []string) (env, rest []string) {
+	n := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") || !strings.Contains(w, "=") })
+	if n < 0 {
+		n = len(words)
+	}
+	return words[:n], words[n:]
+}
+
+// start is `start [NAME=VALUE...] FLAGS... -- COMMAND...`: it starts `agent run` with a report.
+func (s *stage) start(_ *testscript.TestScript, _ bool, args []string) {
+	env, words := split(args)
+	c := agentRun(s.t, nil)
+	c.argv, c.env = append(c.argv[:len(c.argv)-1], words...), env
+	s.job = start(s.t, c)
+}
+
+// run is `run CODES ...`: start, and ends CODES.
+func (s *stage) run(ts *testscript.TestScript, neg bool, args []string) {
+	s.start(ts, neg, args[1:])
+	s.ends(ts, neg, args[:1])
+}
+
+// call is `call CODES [NAME=VALUE...] WORDS...`: any other command line.
+func (s *stage) call(ts *testscript.TestScript, neg bool, args []string) {
+	env, words := split(args[1:])
+	s.last, s.job = outcome{}, start(s.t, call{argv: words, env: env})
+	s.ends(ts, neg, args[:1])
+}
+
+// bad is call for a command line that is refused: it prints nothing to stdout.
+func (s *stage) bad(ts *testscript.TestScript, neg bool, args []string) {
+	s.call(ts, neg, args)
+	require.NotContains(s.t, s.last.err, "panic")
+	require.Empty(s.t, s.last.out)
+}
+
+// ends is `ends CODES`: the job ends with one of the codes, which "|" separates, and leaves
+// nothing behind. What it printed is for stdout, stderr and cmp.
+func (s *stage) ends(ts *testscript.TestScript, _ bool, args []string) {
+	s.last = s.job.wait()
+	var codes []int
+	for word := range strings.SplitSeq(args[0], "|") {
+		code, err := strconv.Atoi(word)
+		ts.Check(err)
+		codes = append(codes, code)
+	}
+	require.Contains(s.t, codes, s.last.code, "exit code\nstdout: %s\nstderr: %s", tail(s.last.out), tail(s.last.err))
+	out, err := filepath.Join(s.work, ".stdout"), filepath.Join(s.work, ".stderr")
+	ts.Check(os.WriteFile(out, []byte(s.last.out), 0o600))
+	ts.Check(os.WriteFile(err, []byte(s.last.err), 0o600))
+	ts.Check(ts.Exec("/bin/sh", "-c", `cat "$0"; cat "$1" >&2`, out, err))
+}
+
+var signals = map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL}
+
+// signal is `signal NAME`, to the job's own process.
+func (s *stage) signal(_ *testscript.TestScript, _ bool, args []string) {
+	s.job.signal(signals[args[0]])
+}
+
+// drain is `drain N`: the job's fake worker N, from 0, is told to stop.
+func (s *stage) drain(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	ts.Check(syscall.Kill(s.job.workers(s.t)[n], syscall.SIGTERM))
+}
+
+// up is `up FILE...`: waits until they are there.
+func (s *stage) up(ts *testscript.TestScript, _ bool, args []string) {
+	for _, file := range args {
+		require.Eventually(s.t, func() bool { return exists(ts.MkAbs("."), file) }, patience, 10*time.Millisecond, "%s: %s", file, s.job.err)
+	}
+}
+
+// awaits is `awaits stdout|stderr TEXT`: waits until the job has written it.
+func (s *stage) awaits(_ *testscript.TestScript, _ bool, args []string) {
+	map[string]*lines{"stdout": s.job.out, "stderr": s.job.err}[args[0]].await(s.t, args[1])
+}
+
+// took is `took ATLEAST ATMOST`: how long the last job ran.
+func (s *stage) took(ts *testscript.TestScript, _ bool, args []string) {
+	least, err := time.ParseDuration(args[0])
+	ts.Check(err)
+	most, err := time.ParseDuration(args[1])
+	ts.Check(err)
+	require.True(s.t, least <= s.last.took && s.last.took < most, "took %s, want %s to %s", s.last.took, least, most)
+}
+
+// ranks is `ranks HOST=N...`: so many ranks said hello from each, all in one session of it.
+func (s *stage) ranks(ts *testscript.TestScript, _ bool, args []string) {
+	want := map[string]int{}
+	for _, arg := range args {
+		host, number, _ := strings.Cut(arg, "=")
+		n, err := strconv.Atoi(number)
+		ts.Check(err)
+		want[host] = n
+	}
+	require.Equal(s.t, want, perWorker(s.t, ranks(s.t, s.last.out)))
+}
+
+// sees is `sees N`: each of N processes of each attempt saw nothing of an earlier one, as
+// attempts.sh has it, and each attempt had ports of its own.
+func (s *stage) sees(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	require.NotContains(s.t, s.last.out, "old: ")
+	ports := map[int]bool{}
+	for i, a := range s.last.report.Attempts {
+		require.Equal(s.t, n, strings.Count(s.last.out, fmt.Sprintf("attempt %d sees 0\n", i)), "attempt %d: %s", i, tail(s.last.out))
+		require.Equal(s.t, i, a.Attempt)
+		ports[a.Port] = true
+	}
+	require.Len(s.t, ports, len(s.last.report.Attempts), "each attempt has ports of its own")
+}
+
+// report is `report PATH OP VALUE`: a member of the report, as attempts.0.rank, is ("==") the
+// value, or more (">="), or less ("<"), or has so many
+// elements ("len") or more ("atleast").
+func (s *stage) report(ts *testscript.TestScript, _ bool, args []string) {
+	text, err := json.Marshal(s.last.report)
+	ts.Check(err)
+	var at any
+	ts.Check(json.Unmarshal(text, &at))
+	for step := range strings.SplitSeq(args[0], ".") {
+		switch v := at.(type) {
+		case map[string]any:
+			at = v[step]
+		case []any:
+			n, err := strconv.Atoi(step)
+			ts.Check(err)
+			require.Greater(s.t, len(v), n, "%s", text)
+			at = v[n]
+		}
+	}
+	list, _ := at.([]any)
+	said := fmt.Sprint(at)
+	number, _ := at.(float64)
+	want, _ := strconv.ParseFloat(args[2], 64)
+	good := map[string]bool{"==": said == args[2], ">=": number >= want, "<": number < want,
+		"len": len(list) == int(want), "atleast": len(list) >= int(want)}[args[1]]
+	require.True(s.t, good, "the report's %s: %s", strings.Join(args, " "), text)
+}

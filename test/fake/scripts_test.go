@@ -1,0 +1,21 @@
+//go:build mpi
+
+package fake
+
+import "testing"
+
+// The worlds of these are in testdata/scripts, a script each.
+
+func TestArgumentsAreChecked(t *testing.T)           { play(t, "bad-input") }
+func TestEverySlotHasARank(t *testing.T)             { playEach(t, "ranks") }
+func TestWordsAndBytesArrive(t *testing.T)           { playEach(t, "arrives") }
+func TestRawSessionsUnderFaults(t *testing.T)        { play(t, "cuts") }
+func TestStops(t *testing.T)                         { play(t, "stopped") }
+func TestStopsOfMpirun(t *testing.T)                 { playEach(t, "stops") }
+func TestKilledWorker(t *testing.T)                  { playEach(t, "lost") }
+func TestKilledWorkerOfAnyLauncher(t *testing.T)     { play(t, "lost-otherwise") }
+func TestRestarts(t *testing.T)                      { play(t, "restart") }
+func TestMPIRestarts(t *testing.T)                   { playEach(t, "restart-mpi") }
+func TestShims(t *testing.T)                         { play(t, "shims") }
+func TestShimsUnderCuts(t *testing.T)                { play(t, "shims-copy") }
+func TestShimsTakeTheWordsOfTheirNames(t *testing.T) { play(t, "ssh-words") }
