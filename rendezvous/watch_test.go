@@ -300,10 +300,14 @@ func TestNamesModeNeedsGetOnly(t *testing.T) {
 	f.pods("w-0", "w-1")
 }
 
-// gate counts, and blocks like a closed gate.
-type gate struct{ open chan struct{} }
+// gate blocks until open is closed. asked gets a value for each caller that waits.
+type gate struct{ asked, open chan struct{} }
 
 func (g gate) Wait(ctx context.Context) error {
+	select {
+	case g.asked <- struct{}{}:
+	default:
+	}
 	select {
 	case <-g.open:
 		return nil
@@ -315,9 +319,9 @@ func (g gate) Wait(ctx context.Context) error {
 func TestWatchWaitsAtTheGate(t *testing.T) {
 	s := fakekube.New(t)
 	s.Set(worker(t, "w-0"))
-	g := gate{make(chan struct{})}
+	g := gate{make(chan struct{}, 1), make(chan struct{})}
 	f := follow(t, s, func(w *rendezvous.Watch) { w.Gate = g })
-	time.Sleep(50 * time.Millisecond)
+	<-g.asked
 	require.Empty(t, s.Requests(), "nothing goes out while the gate is closed")
 	close(g.open)
 	f.pods("w-0")

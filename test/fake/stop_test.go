@@ -91,7 +91,7 @@ func record(t *testing.T, name string, series figure.Series, row figure.Row) {
 // afterwards how they have ended. The report has each.
 func TestStopSaysHowRanksEnded(t *testing.T) {
 	t.Parallel()
-	const line = `touch up.$RANK; if [ $RANK = 1 ]; then trap "" TERM; else trap "sleep 1; exit 0" TERM; fi; while :; do sleep 0.1; done`
+	const line = `if [ $RANK = 1 ]; then trap "" TERM; else trap "sleep 1; exit 0" TERM; fi; touch up.$RANK; while :; do sleep 0.1; done`
 	for place, c := range map[string]struct {
 		flags      []string
 		ranks      int
@@ -125,7 +125,6 @@ func TestStopSaysHowRanksEnded(t *testing.T) {
 			for rank := range c.ranks {
 				require.Eventually(t, func() bool { return exists(dir, "up."+string(rune('0'+rank))) }, patience, 10*time.Millisecond)
 			}
-			time.Sleep(200 * time.Millisecond) // the traps are set
 			j.signal(syscall.SIGTERM)
 			o := j.wait()
 			require.Contains(t, o.err, c.says)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -45,7 +44,9 @@ func TestJoinSignals(t *testing.T) {
 		require.NoError(t, syscall.Kill(w.pid, syscall.Signal(n)))
 		waitFor(t, row[1]+": "+w.out.String(), says)
 	}
-	time.Sleep(200 * time.Millisecond)
+	require.NoError(t, syscall.Kill(w.pid, syscall.SIGWINCH)) // what was to come comes before this one
+	want += "28\n"
+	waitFor(t, "all", says)
 	require.Equal(t, want, w.out.String(), "and nothing besides")
 	require.NoError(t, syscall.Kill(w.pid, syscall.SIGINT))
 	require.Equal(t, 7, w.end(t))
@@ -101,7 +102,7 @@ func TestJoinStops(t *testing.T) {
 			waitFor(t, "up", func() bool { return strings.Contains(w.out.String(), "up\n") })
 			_ = syscall.Kill(w.pid, syscall.SIGTERM) // the last one may have ended by itself
 			if row.twice {
-				time.Sleep(100 * time.Millisecond)
+				waitFor(t, "told", func() bool { return strings.Contains(w.out.String(), "agent: SIGTERM: ") })
 				require.NoError(t, syscall.Kill(w.pid, syscall.SIGTERM))
 			}
 			require.Equal(t, row.code, w.end(t), "%s", w.out)

@@ -50,7 +50,7 @@ var modes = map[string]func(){
 	"floods-stderr":   func() { flood(os.Stderr, 100<<20); plugin.Serve(answer(func(*framework.Launch) {})) },
 	"floods-and-dies": func() { flood(os.Stderr, 100<<20); fmt.Fprintln(os.Stderr, "\nthe end"); os.Exit(4) },
 	"talks-in-answer": func() { plugin.Serve(talking{}) },
-	"has-children":    func() { daemons(); time.Sleep(time.Second); plugin.Serve(answer(func(*framework.Launch) {})) },
+	"has-children":    func() { daemons(); plugin.Serve(answer(func(*framework.Launch) {})) },
 	"dies-with-child": func() { daemons(); os.Exit(5) },
 	"rank-twice":      func() { plugin.Serve(answer(func(l *framework.Launch) { l.Processes[1].Rank = 0 })) },
 	"worker-99":       func() { plugin.Serve(answer(func(l *framework.Launch) { l.Processes[1].Worker = 99 })) },
@@ -137,12 +137,12 @@ func flood(f *os.File, size int) {
 }
 
 // daemons are two processes that hold all descriptors, one of them in a session
-// of its own.
+// of its own. It returns when both are there.
 func daemons() {
-	for _, line := range []string{"sleep 1000", "setsid -f sleep 1000"} {
+	for _, line := range []string{"sleep 1000 &", "setsid -f sleep 1000"} {
 		cmd := exec.Command("/bin/sh", "-c", line)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-		if err := cmd.Start(); err != nil {
+		if err := cmd.Run(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(99)
 		}
