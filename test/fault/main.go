@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -183,21 +182,6 @@ func (b *book) keep(name string, raw any, rows ...figure.Row) error {
 	}
 	b.rows = append(b.rows, kept...)
 	return err
-}
-
-// json writes a file for people and programs that want more than rows.
-func (b *book) json(name string, v any) error {
-	data, err := json.MarshalIndent(v, "", " ")
-	if err == nil {
-		err = os.MkdirAll(b.dir, 0o755)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(b.dir, name), append(data, '\n'), 0o644)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	return nil
 }
 
 // close says which bars were missed.

@@ -169,7 +169,7 @@ func matrix(y *yard, o options, b *book) error {
 		}
 	}
 	n := sumUp(results, wanted)
-	if err := b.json("fault.json", map[string]any{"seed": o.seed, "numbers": n, "cells": order, "bad": bad}); err != nil {
+	if err := figure.Save(b.dir, "fault.json", map[string]any{"seed": o.seed, "numbers": n, "cells": order, "bad": bad}); err != nil {
 		return err
 	}
 	least, each := 10000.0, 50.0

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -118,14 +117,7 @@ func report(results []result, o options) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(results, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "errno.json"), append(text, '\n'), 0o644); err != nil {
+	if err := figure.Save(dir, "errno.json", results); err != nil {
 		return err
 	}
 	if o.only == "" {

@@ -14,11 +14,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"text/tabwriter"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/hangs"
+	"github.com/musterhq/muster/test/suite/kube"
 	"github.com/musterhq/muster/test/suite/program"
 )
 
@@ -84,7 +86,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(table(os.Stdout, results), save(results)); err != nil {
+	if err := errors.Join(show(os.Stdout, results), save(results)); err != nil {
 		return err
 	}
 	if o.readme != "" {
@@ -160,8 +162,8 @@ func runAll(ctx context.Context, o options, list []row, venvs map[string]venv, d
 		case "fake":
 			p = fakes{bin: bin, scripts: filepath.Join(dir, "scripts"), dir: dir}
 		case "cluster":
-			if os.Getenv("KUBECONFIG") == "" {
-				return nil, errors.New("no cluster: make cluster-up, then eval \"$(cd test/lab/cluster && go run . env)\"")
+			if err := kube.Cluster(); err != nil {
+				return nil, err
 			}
 			p = cluster{scripts: filepath.Join(dir, "scripts"), dir: dir}
 		default:
@@ -175,20 +177,15 @@ func runAll(ctx context.Context, o options, list []row, venvs map[string]venv, d
 // runIn runs the rows in one place, o.parallel at once.
 func runIn(ctx context.Context, o options, p place, where string, list []row, venvs map[string]venv) []result {
 	results := make([]result, len(list))
-	todo := make(chan int)
-	var group sync.WaitGroup
-	for range o.parallel {
-		group.Go(func() {
-			for i := range todo {
-				results[i] = runOne(ctx, o, p, where, list[i], venvs)
-			}
+	var group errgroup.Group
+	group.SetLimit(o.parallel)
+	for i, r := range list {
+		group.Go(func() error {
+			results[i] = runOne(ctx, o, p, where, r, venvs)
+			return nil
 		})
 	}
-	for i := range list {
-		todo <- i
-	}
-	close(todo)
-	group.Wait()
+	_ = group.Wait() // a failure is a result
 	return results
 }
 
@@ -248,7 +245,7 @@ const (
 	notHere = "not here"
 )
 
-func table(w io.Writer, results []result) error {
+func show(w io.Writer, results []result) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "framework\tway of launch\twhere\tresult\tseconds\twhat was seen")
 	for _, r := range results {
@@ -283,14 +280,7 @@ func save(results []result) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(results, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "frameworks.json"), append(text, '\n'), 0o644); err != nil {
+	if err := figure.Save(dir, "frameworks.json", results); err != nil {
 		return err
 	}
 	counts := map[string]map[string]int{}

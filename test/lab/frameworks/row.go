@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/launch/report"
+	"github.com/musterhq/muster/test/lab/table"
 )
 
 // row is one framework launched one way. In flags, argv and env these stand for
@@ -131,16 +132,6 @@ func python(script string, args ...string) []string {
 
 // chosen are the rows of a list of keys, where a key chooses the rows below it
 // too: "torch" is all of torch/....
-func chosen(all []row, keys string, ci bool) (rows []row) {
-	for _, r := range all {
-		if ci && !r.ci {
-			continue
-		}
-		if keys == "" || slices.ContainsFunc(strings.Split(keys, ","), func(key string) bool {
-			return r.key == key || strings.HasPrefix(r.key, key+"/")
-		}) {
-			rows = append(rows, r)
-		}
-	}
-	return rows
+func chosen(all []row, keys string, ci bool) []row {
+	return slices.DeleteFunc(slices.Clone(all), func(r row) bool { return ci && !r.ci || !table.Asked(keys, r.key) })
 }

@@ -6,20 +6,20 @@ import (
 	"cmp"
 	"context"
 	"embed"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/musterhq/muster/test/lab/table"
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/hangs"
+	"github.com/musterhq/muster/test/suite/kube"
 	"github.com/musterhq/muster/test/suite/program"
 )
 
@@ -53,8 +53,8 @@ func run(ctx context.Context) error {
 		}
 		return nil
 	}
-	if os.Getenv("KUBECONFIG") == "" || os.Getenv("MUSTER_CLUSTER") == "" {
-		return errors.New("no cluster: make cluster-up, then eval \"$(go -C test/lab/cluster run . env)\"")
+	if err := kube.Cluster("MUSTER_CLUSTER"); err != nil {
+		return err
 	}
 	dir, err := os.MkdirTemp("", "mh")
 	if err != nil {
@@ -115,9 +115,7 @@ func runOnce(ctx context.Context, o options, r row, n int, dir string) result {
 // chosen are the rows of a list of keys, where a key chooses the rows below it too.
 func chosen(all []row, o options) (list []row) {
 	for _, r := range all {
-		if o.ci && !r.ci || o.rows != "" && !slices.ContainsFunc(strings.Split(o.rows, ","), func(key string) bool {
-			return r.key == key || strings.HasPrefix(r.key, key+"/")
-		}) {
+		if o.ci && !r.ci || !table.Asked(o.rows, r.key) {
 			continue
 		}
 		r.times = max(r.times, 1)
@@ -172,17 +170,10 @@ func report(results []result) error {
 	if err != nil {
 		return err
 	}
-	if err := table(results); err != nil {
+	if err := show(results); err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(results, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "heal.json"), append(text, '\n'), 0o644); err != nil {
+	if err := figure.Save(dir, "heal.json", results); err != nil {
 		return err
 	}
 	if err := record(dir, results); err != nil {
@@ -196,7 +187,7 @@ func report(results []result) error {
 	return nil
 }
 
-func table(results []result) error {
+func show(results []result) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "row\truns\tpassed\twhat happens\twhat was seen last")
 	for _, key := range keys(results) {

@@ -52,8 +52,8 @@ type step struct {
 
 // New reaches the cluster of $KUBECONFIG as the user agent name. Its caller calls Close.
 func New(name string) (*World, error) {
-	if os.Getenv("KUBECONFIG") == "" || os.Getenv("MUSTER_AUDIT_LOG") == "" {
-		return nil, errors.New("no cluster: make cluster-up, then eval \"$(go -C test/lab/cluster run . env)\"")
+	if err := kube.Cluster("MUSTER_AUDIT_LOG"); err != nil {
+		return nil, err
 	}
 	log.SetLogger(logr.Discard()) // controller-runtime's
 	cfg, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/kube"
 	"github.com/musterhq/muster/test/suite/program"
 )
 
@@ -47,7 +48,7 @@ func (p Program) run(ctx context.Context) error {
 	build := flag.Bool("build", false, "build what the rows need, and nothing else")
 	flag.Parse()
 	chosen := slices.DeleteFunc(slices.Clone(p.Rows), func(r Row) bool {
-		return *only != "" && !slices.Contains(strings.Split(*only, ","), r.Key)
+		return !Asked(*only, r.Key)
 	})
 	switch {
 	case len(chosen) == 0:
@@ -57,13 +58,22 @@ func (p Program) run(ctx context.Context) error {
 			fmt.Printf("%-14s %s\n", r.Key, r.What)
 		}
 		return nil
-	case os.Getenv("KUBECONFIG") == "" || os.Getenv("MUSTER_CLUSTER") == "":
-		return errors.New("no cluster: make cluster-up, then eval \"$(go -C test/lab/cluster run . env)\"")
+	}
+	if err := kube.Cluster("MUSTER_CLUSTER"); err != nil {
+		return err
 	}
 	if err := p.Build(ctx); err != nil || *build {
 		return err
 	}
 	return p.play(ctx, chosen)
+}
+
+// Asked reports whether a row is one of keys, or below one as a/b is below a. No keys ask
+// for every row. Commas separate keys.
+func Asked(keys, row string) bool {
+	return keys == "" || slices.ContainsFunc(strings.Split(keys, ","), func(key string) bool {
+		return row == key || strings.HasPrefix(row, key+"/")
+	})
 }
 
 func (p Program) play(ctx context.Context, chosen []Row) (err error) {

@@ -68,17 +68,22 @@ func Median(samples []float64) float64 {
 // put into Row.Log.
 func WriteRaw(dir, name string, v any) (log string, err error) {
 	log = filepath.Join("raw", name+".json")
+	return log, Save(dir, log, v)
+}
+
+// Save writes v as JSON to NAME below dir, for people and programs that want more than rows.
+func Save(dir, name string, v any) error {
 	data, err := json.MarshalIndent(v, "", " ")
 	if err == nil {
-		err = os.MkdirAll(filepath.Join(dir, "raw"), 0o755)
+		err = os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755)
 	}
 	if err == nil {
-		err = replace(filepath.Join(dir, log), append(data, '\n'))
+		err = replace(filepath.Join(dir, name), append(data, '\n'))
 	}
 	if err != nil {
-		return "", fmt.Errorf("write raw numbers: %w", err)
+		return fmt.Errorf("write %s: %w", name, err)
 	}
-	return log, nil
+	return nil
 }
 
 // measure reads the value at log below dir, and its unit if the raw file says one.

@@ -25,6 +25,17 @@ func Path() string {
 	return "kubectl"
 }
 
+// Cluster returns an error where $KUBECONFIG or one of the variables is not set: where the
+// environment leads to no cluster of ours.
+func Cluster(variables ...string) error {
+	for _, name := range append(variables, "KUBECONFIG") {
+		if os.Getenv(name) == "" {
+			return errors.New("no cluster: make cluster-up, then eval \"$(go -C test/lab/cluster run . env)\"")
+		}
+	}
+	return nil
+}
+
 // Kubectl runs kubectl in a namespace; what it complains of stands in the error.
 func Kubectl(ctx context.Context, namespace string, stdin []byte, args ...string) (string, error) {
 	return Program(ctx, stdin, Path(), append([]string{"--namespace", namespace}, args...)...)

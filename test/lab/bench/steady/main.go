@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -43,8 +42,8 @@ func run(ctx context.Context) error {
 	if o.only != "" && o.only != "hpl" && o.only != "allreduce" {
 		return fmt.Errorf("-only=%s: there are hpl and allreduce", o.only)
 	}
-	if os.Getenv("KUBECONFIG") == "" || os.Getenv("MUSTER_KUBECTL") == "" {
-		return errors.New("no cluster: make cluster-up, then eval \"$(go -C test/lab/cluster run . env)\"")
+	if err := kube.Cluster("MUSTER_KUBECTL"); err != nil {
+		return err
 	}
 	var all []compared
 	for _, l := range loads(o) {

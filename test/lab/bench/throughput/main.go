@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"runtime"
 	"strings"
 
@@ -34,8 +33,8 @@ func run(ctx context.Context) (err error) {
 	flag.StringVar(&o.image, "image", "openmpi", "the pods' image, of images/")
 	flag.StringVar(&o.bin, "bin", "", "the agent's programs of `DIR`, in place of the image's")
 	flag.Parse()
-	if os.Getenv("KUBECONFIG") == "" || os.Getenv("MUSTER_KUBECTL") == "" {
-		return errors.New("no cluster: make cluster-up, then eval \"$(go -C test/lab/cluster run . env)\"")
+	if err := kube.Cluster("MUSTER_KUBECTL"); err != nil {
+		return err
 	}
 	space, err := pods.NewSpace(ctx, "throughput")
 	defer func() { err = errors.Join(err, space.Close(ctx)) }()

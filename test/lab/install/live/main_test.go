@@ -51,8 +51,8 @@ func TestMain(m *testing.M) {
 
 // prepare takes away what an earlier run, or another suite, left.
 func prepare() error {
-	if os.Getenv("KUBECONFIG") == "" {
-		return errors.New("no cluster: make cluster-up, then eval \"$(go -C test/lab/cluster run . env)\"")
+	if err := kube.Cluster(); err != nil {
+		return err
 	}
 	if err := strangers(); err != nil {
 		return err
