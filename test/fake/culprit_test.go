@@ -4,7 +4,6 @@ package fake
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -274,10 +273,7 @@ func groupWays(t *testing.T) []culpritWay {
 			return []*job{start(t, c)}
 		}},
 		{name: "join", job: func(t *testing.T, each int, flags []string, script, starter string) []*job {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			require.NoError(t, err)
-			address := l.Addr().String()
-			require.NoError(t, l.Close())
+			address := "127.0.0.1:" + strconv.Itoa(freePort(t))
 			var jobs []*job
 			for rank := range 2 {
 				argv := append([]string{filepath.Join(starter, "agent"), "join", "--report", filepath.Join(t.TempDir(), "report.json"), "--workers=2", "--rank=" + strconv.Itoa(rank),
@@ -288,24 +284,6 @@ func groupWays(t *testing.T) []culpritWay {
 			return jobs
 		}},
 	}
-}
-
-// TestAbortWithZero: a rank that calls MPI_Abort(0) ends with 0, and its MPI then kills the
-// others. None of these is blamed.
-func TestAbortWithZero(t *testing.T) {
-	every(t, func(t *testing.T, f family) {
-		for _, rank := range []string{"0", "1"} {
-			t.Run("rank "+rank, func(t *testing.T) {
-				t.Parallel()
-				o := run(t, agentRun(t, []string{"--fake=2"}, f.mpirun, "-n", "2", f.program("act"), "abort", "0", rank, "1"))
-				require.NotZero(t, o.code)
-				require.Regexp(t, `(?m)^agent: `+f.mpirun+` said 0, but .*which rank ended first is not known$`, o.err)
-				require.NotRegexp(t, `(?m)^agent: .*rank \d`, o.err)
-				require.Empty(t, o.report.Attempts[0].Rank)
-				require.Empty(t, o.report.Attempts[0].Worker)
-			})
-		}
-	})
 }
 
 // TestLeftWithoutFinalize: a rank of Open MPI that ends with 0 and without MPI_Finalize has the

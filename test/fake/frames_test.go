@@ -5,10 +5,10 @@ package fake
 import (
 	_ "embed"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -189,10 +189,7 @@ while True:
 func TestNCCLStatus(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	at := l.Addr().String()
-	require.NoError(t, l.Close())
+	at := "127.0.0.1:" + strconv.Itoa(freePort(t))
 	for n := range 2 {
 		require.NoError(t, os.Mkdir(fmt.Sprintf("%s/%d", dir, n), 0o755))
 	}

@@ -29,11 +29,23 @@ var scripts embed.FS
 var attemptsSource []byte
 
 // play plays a script of testdata/scripts. doc.go has its commands.
-func play(t *testing.T, name string) { playWith(t, name, families[0]) }
+func play(t *testing.T, name string) {
+	t.Parallel()
+	playWith(t, name, families[0])
+}
 
 // playEach plays a script with each MPI.
 func playEach(t *testing.T, name string) {
 	every(t, func(t *testing.T, f family) { playWith(t, name, f) })
+}
+
+// playStarters plays a script with each MPI, and with ranks that Muster starts itself.
+func playStarters(t *testing.T, name string) {
+	playEach(t, name)
+	t.Run("group", func(t *testing.T) {
+		t.Parallel()
+		playWith(t, name, family{name: "group"})
+	})
 }
 
 func playWith(t *testing.T, name string, f family) {
@@ -47,21 +59,21 @@ func playWith(t *testing.T, name string, f family) {
 		Files: []string{file},
 		Setup: func(env *testscript.Env) error {
 			s.work = env.WorkDir
-			attempts, sources := filepath.Join(s.work, "attempts.sh"), filepath.Join(s.work, "care")
-			if err := errors.Join(os.WriteFile(attempts, attemptsSource, 0o644), care.Lay(sources)); err != nil {
+			attempts, steps, sources := filepath.Join(s.work, "attempts.sh"), filepath.Join(s.work, "steps.sh"), filepath.Join(s.work, "care")
+			if err := errors.Join(os.WriteFile(attempts, attemptsSource, 0o644), os.WriteFile(steps, stepsSource, 0o644), care.Lay(sources)); err != nil {
 				return err
 			}
 			env.Setenv("ATTEMPTS", attempts)
 			env.Setenv("CARE", sources)
 			for name, value := range map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "BIN": bin, "MPIRUN": f.mpirun, "RANK": f.rank, "MPI4PY": mpi4pyMPICH(),
-				"ACT": f.program("act"), "HELLO": f.program("hello"), "PI": f.program("pi"), "ALLREDUCE": filepath.Join(programs, "allreduce.py")} {
+				"ACT": f.program("act"), "HELLO": f.program("hello"), "PROGRAMS": programs, "STEPS": steps, "PORT": strconv.Itoa(freePort(t)), "PI": f.program("pi"), "ALLREDUCE": filepath.Join(programs, "allreduce.py")} {
 				env.Setenv(name, value)
 			}
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
 			switch cond {
-			case "openmpi", "mpich":
+			case "openmpi", "mpich", "group":
 				return cond == f.name, nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
@@ -69,6 +81,7 @@ func playWith(t *testing.T, name string, f family) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"run": s.run, "start": s.start, "call": s.call, "ends": s.ends, "signal": s.signal, "drain": s.drain,
 			"bad": s.bad, "up": s.up, "awaits": s.awaits, "report": s.report, "took": s.took, "ranks": s.ranks, "sees": s.sees,
+			"says": s.says, "innocent": s.innocent, "zero": s.zero,
 		},
 	})
 }
@@ -80,6 +93,8 @@ type stage struct {
 	work   string
 	job    *job
 	last   outcome
+
+	standIns string // of launchers, as zero has them
 }
 
 // split takes NAME=VALUE words from the front.
@@ -91,11 +106,19 @@ func split(words []string) (env, rest []string) {
 	return words[:n], words[n:]
 }
 
-// start is `start [NAME=VALUE...] FLAGS... -- COMMAND...`: it starts `agent run` with a report.
+// start is `start [NAME=VALUE...] FLAGS... -- COMMAND...`: it starts `agent run` with a
+// report. A word that begins with "@" is several, or none.
 func (s *stage) start(_ *testscript.TestScript, _ bool, args []string) {
 	env, words := split(args)
 	c := agentRun(s.t, nil)
-	c.argv, c.env = append(c.argv[:len(c.argv)-1], words...), env
+	c.argv, c.env = c.argv[:len(c.argv)-1], env
+	for _, word := range words {
+		if several, ok := strings.CutPrefix(word, "@"); ok {
+			c.argv = append(c.argv, strings.Fields(several)...)
+		} else {
+			c.argv = append(c.argv, word)
+		}
+	}
 	s.job = start(s.t, c)
 }
 
@@ -123,13 +146,9 @@ func (s *stage) bad(ts *testscript.TestScript, neg bool, args []string) {
 // nothing behind. What it printed is for stdout, stderr and cmp.
 func (s *stage) ends(ts *testscript.TestScript, _ bool, args []string) {
 	s.last = s.job.wait()
-	var codes []int
-	for word := range strings.SplitSeq(args[0], "|") {
-		code, err := strconv.Atoi(word)
-		ts.Check(err)
-		codes = append(codes, code)
-	}
-	require.Contains(s.t, codes, s.last.code, "exit code\nstdout: %s\nstderr: %s", tail(s.last.out), tail(s.last.err))
+	codes := strings.Split(args[0], "|")
+	good := slices.Contains(codes, strconv.Itoa(s.last.code)) || args[0] == "!0" && s.last.code != 0
+	require.True(s.t, good, "exit code %d, want %s\nstdout: %s\nstderr: %s", s.last.code, args[0], tail(s.last.out), tail(s.last.err))
 	out, err := filepath.Join(s.work, ".stdout"), filepath.Join(s.work, ".stderr")
 	ts.Check(os.WriteFile(out, []byte(s.last.out), 0o600))
 	ts.Check(os.WriteFile(err, []byte(s.last.err), 0o600))
@@ -183,6 +202,45 @@ func (s *stage) ranks(ts *testscript.TestScript, _ bool, args []string) {
 	require.Equal(s.t, want, perWorker(s.t, ranks(s.t, s.last.out)))
 }
 
+// says is `says TEXT`: it is in one of the two outputs.
+func (s *stage) says(_ *testscript.TestScript, _ bool, args []string) {
+	require.Contains(s.t, s.last.out+s.last.err, args[0])
+}
+
+// innocent wants that mpirun itself was not killed, and no worker lost.
+func (s *stage) innocent(*testscript.TestScript, bool, []string) {
+	require.NotRegexp(s.t, `mpi(run|exec)\S* was killed by SIG`, s.last.err)
+	require.Empty(s.t, s.last.report.Lost)
+}
+
+// zero is `zero CODE WORDS [NAME=VALUE...] FLAGS... -- COMMAND...`: run with two workers, and with
+// stand-ins of launchers that say 0. They work in a directory of their own, $DIR. A code other
+// than 0 comes with a line of ours that has the words, in which \n is a line break.
+func (s *stage) zero(ts *testscript.TestScript, neg bool, args []string) {
+	if s.standIns == "" {
+		s.standIns = swallower(s.t)
+	}
+	env, words := split(args[2:])
+	dir, err := os.MkdirTemp(s.work, "z")
+	ts.Check(err)
+	if !strings.HasPrefix(words[0], "--chdir=") {
+		words = append([]string{"--chdir=" + dir}, words...)
+	}
+	all := slices.Concat([]string{args[0], "DIR=" + dir, "PATH=" + s.standIns + ":" + bin + ":" + os.Getenv("PATH")}, env, []string{"--fake=2", "--shims"}, words)
+	for i := range all {
+		all[i] = strings.ReplaceAll(all[i], `\n`, "\n")
+	}
+	s.run(ts, neg, all)
+	if args[0] == "0" {
+		require.NotContains(s.t, s.last.err, " said 0, but ")
+		return
+	}
+	require.Contains(s.t, s.last.err, "agent: "+strings.ReplaceAll(args[1], `\n`, "\n"))
+	if strings.Contains(args[1], " said 0, but ") {
+		require.Regexp(s.t, "(?m)^hint: .*--exit=command ", s.last.err)
+	}
+}
+
 // sees is `sees N`: each of N processes of each attempt saw nothing of an earlier one, as
 // attempts.sh has it, and each attempt had ports of its own.
 func (s *stage) sees(ts *testscript.TestScript, _ bool, args []string) {
@@ -199,8 +257,8 @@ func (s *stage) sees(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // report is `report PATH OP VALUE`: a member of the report, as attempts.0.rank, is ("==") the
-// value, or more (">="), or less ("<"), or has so many
-// elements ("len") or more ("atleast").
+// value, or more (">="), or less ("<"), contains it ("has"), or has
+// so many elements ("len") or more ("atleast").
 func (s *stage) report(ts *testscript.TestScript, _ bool, args []string) {
 	text, err := json.Marshal(s.last.report)
 	ts.Check(err)
@@ -218,10 +276,13 @@ func (s *stage) report(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	list, _ := at.([]any)
-	said := fmt.Sprint(at)
+	said := ""
+	if at != nil {
+		said = fmt.Sprint(at)
+	}
 	number, _ := at.(float64)
 	want, _ := strconv.ParseFloat(args[2], 64)
 	good := map[string]bool{"==": said == args[2], ">=": number >= want, "<": number < want,
-		"len": len(list) == int(want), "atleast": len(list) >= int(want)}[args[1]]
+		"has": strings.Contains(said, args[2]), "len": len(list) == int(want), "atleast": len(list) >= int(want)}[args[1]]
 	require.True(s.t, good, "the report's %s: %s", strings.Join(args, " "), text)
 }

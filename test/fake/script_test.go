@@ -150,42 +150,11 @@ func TestZeroBehindAScript(t *testing.T) {
 	})
 }
 
-// What a script does on purpose is its own affair.
+// TestScriptsThatGoOn has MPICH's, which are the faster ones, without the tag cells.
 func TestScriptsThatGoOn(t *testing.T) {
 	every(t, func(t *testing.T, f family) {
-		if f.name != "mpich" && !everyCell {
-			return // MPICH's are the faster ones
-		}
-		for name, c := range map[string]struct {
-			exit, script string
-			code         int
-		}{
-			"a retry":                        {"", `"$0" "$1" final 3 1; "$0" "$1" final 0 0`, 0},
-			"a retry after abort(0)":         {"", `"$0" "$1" abort 0 1 1; "$0" "$1" final 0 0`, 0},
-			"a probe that timed out":         {"", `timeout 2 "$0" "$1" wait 0 0 1; "$0" "$1" final 0 0`, 0},
-			"the last one fails":             {"", `"$0" "$1" final 0 0; "$0" "$1" final 3 1; true`, 3},
-			"one of two at a time fails":     {"", `"$0" "$1" lines 20 100 & "$0" "$1" final 3 1; wait`, 3},
-			"tolerated":                      {"", `"$0" "$1" final 3 1 || true`, 3},
-			"tolerated, as --exit says":      {"command", `"$0" "$1" final 3 1 || true`, 0},
-			"abort(0), --exit=command":       {"command", `"$0" "$1" abort 0 1 1`, 0},
-			"its own code":                   {"", `"$0" "$1" final 3 1; exit 4`, 4},
-			"a session by hand":              {"", `agent rsh 127.0.0.3 false || "$0" "$1" final 0 0; agent rsh 127.0.0.2 false || true`, 0},
-			"nothing on the workers at all":  {"", `"$0" --version | head -n 1`, 0},
-			"strict: each of them has to do": {"strict", `"$0" "$1" abort 0 1 1; "$0" "$1" final 0 0`, 1},
-		} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				flags := []string{"--fake=2"}
-				if c.exit != "" {
-					flags = append(flags, "--exit="+c.exit)
-				}
-				o := run(t, agentRun(t, flags, "bash", "-c", c.script, f.mpirun, f.program("act")))
-				if c.exit == "strict" {
-					require.NotZero(t, o.code, "%s", tail(o.err))
-					return
-				}
-				o.wants(t, c.code)
-			})
+		if f.name == "mpich" || everyCell {
+			playWith(t, "scripts-go-on", f)
 		}
 	})
 }

@@ -19,3 +19,11 @@ func TestMPIRestarts(t *testing.T)                   { playEach(t, "restart-mpi"
 func TestShims(t *testing.T)                         { play(t, "shims") }
 func TestShimsUnderCuts(t *testing.T)                { play(t, "shims-copy") }
 func TestShimsTakeTheWordsOfTheirNames(t *testing.T) { play(t, "ssh-words") }
+func TestExitCodes(t *testing.T)                     { playEach(t, "exit-codes") }
+func TestZeroThatWasNotEarned(t *testing.T)          { play(t, "zero-unearned") }
+func TestZeroOfLaunchers(t *testing.T)               { play(t, "zero") }
+func TestDaemonThatCrashesAtItsEnd(t *testing.T)     { play(t, "daemon-crashes") }
+func TestScriptsThatStayInTheLauncher(t *testing.T)  { play(t, "launcher-only") }
+func TestUnknownHost(t *testing.T)                   { playEach(t, "unknown-host") }
+func TestHangs(t *testing.T)                         { playStarters(t, "hangs") }
+func TestProgress(t *testing.T)                      { playStarters(t, "progress") }

@@ -1,4 +1,4 @@
-# One rank of a job that trains: steps.sh WAY. Each way is a world of test/fake/progress_test.go.
+# One rank of a job that trains: steps.sh WAY. Each way is a world of test/fake/progress_test.go or scripts/progress.txtar.
 rank=${RANK:-${OMPI_COMM_WORLD_RANK:-$PMI_RANK}}
 say() { echo "step $1 loss=$2"; }
 steps() { # FROM TO PAUSE
