@@ -139,9 +139,7 @@ func careCell(t *testing.T, p care.Program, w careWay, sources string) {
 		}
 	}
 	j := start(t, c)
-	for rank := range careRanks(p, w) {
-		require.Eventually(t, func() bool { return exists(dir, "up."+strconv.Itoa(rank)) }, patience, 10*time.Millisecond, "rank %d: %s", rank, j.err)
-	}
+	j.up(dir, careRanks(p, w))
 	asked := time.Now()
 	stop(t, j)
 	o := j.wait()

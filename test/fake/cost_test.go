@@ -41,9 +41,7 @@ done`
 		c := agentRun(t, append([]string{"--fake=4", "--framework=plain", "--procs-per-worker=25", "--chdir", dir}, flags...), "bash", "-c", line)
 		c.argv = append([]string{"bash", "-c", `exec "$@" > /dev/null`, "-", filepath.Join(bin, "agent")}, c.argv[1:]...)
 		j := start(t, c)
-		for rank := range ranks {
-			require.Eventually(t, func() bool { return exists(dir, "up."+strconv.Itoa(rank)) }, patience, 10*time.Millisecond, "%s", j.err)
-		}
+		j.up(dir, ranks)
 		before := processorTime(t, j.cmd.Process.Pid)
 		time.Sleep(costTime)
 		after := processorTime(t, j.cmd.Process.Pid)

@@ -72,9 +72,7 @@ func TestDrainOfOneWorkerLetsAllRanksSave(t *testing.T) {
 					command = []string{"bash", "-c", strings.Join(command, " ") + "; exit $?"}
 				}
 				j := start(t, agentRun(t, append([]string{"--grace=40s", "--chdir", dir}, c.flags...), command...))
-				for rank := range 2 {
-					require.Eventually(t, func() bool { return exists(dir, "up."+strconv.Itoa(rank)) }, patience, 10*time.Millisecond, "%s", j.err)
-				}
+				j.up(dir, 2)
 				asked, told := time.Now(), j.workers(t)
 				if !c.all {
 					told = told[c.first : c.first+1]
@@ -186,9 +184,7 @@ func TestDrainOfAMemberLetsAllSave(t *testing.T) {
 			}
 			flags := append([]string{"--fake=2", "--framework=" + framework, "--grace=40s", "--chdir", dir}, c.flags...)
 			j := start(t, agentRun(t, flags, command...))
-			for rank := range 2 {
-				require.Eventually(t, func() bool { return exists(dir, "up."+strconv.Itoa(rank)) }, patience, 10*time.Millisecond, "%s", j.err)
-			}
+			j.up(dir, 2)
 			asked, told := time.Now(), j.workers(t)
 			if c.first < 2 {
 				told = told[c.first : c.first+1]

@@ -167,9 +167,7 @@ func TestStopsLeaveLoadersToTheirRank(t *testing.T) {
 						argv = append(argv, "--fake=1")
 					}
 					j := start(t, call{argv: append(append(argv, "--"), command...)})
-					for rank := range n {
-						require.Eventually(t, func() bool { return exists(dir, "up."+strconv.Itoa(rank)) }, patience, 10*time.Millisecond, "%s", j.err)
-					}
+					j.up(dir, n)
 					asked := time.Now()
 					c.stop(t, j)
 					o := j.wait()

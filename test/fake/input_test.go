@@ -71,9 +71,7 @@ func TestCtrlCLetsRanksSave(t *testing.T) {
 			c := agentRun(t, []string{"--fake=2", "--grace=60s", "--chdir", dir}, mpirun, "-n", "2", "/usr/bin/python3", filepath.Join(sources, "loaders.py"), "fork")
 			c.stdin = theirs
 			j := start(t, c)
-			for _, rank := range []string{"0", "1"} {
-				require.Eventually(t, func() bool { return exists(dir, "up."+rank) }, patience, 10*time.Millisecond, "rank %s: %s", rank, j.err)
-			}
+			j.up(dir, 2)
 			_, err := keys.WriteString(ctrlC)
 			require.NoError(t, err)
 			o := j.wait()

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -160,6 +161,14 @@ func (j *job) cleanUp() {
 		time.Sleep(10 * time.Millisecond)
 	}
 	<-j.ended
+}
+
+// up waits until each of n ranks has made its file up.N in dir.
+func (j *job) up(dir string, n int) {
+	j.t.Helper()
+	for rank := range n {
+		require.Eventually(j.t, func() bool { return exists(dir, "up."+strconv.Itoa(rank)) }, patience, 10*time.Millisecond, "rank %d: %s", rank, j.err)
+	}
 }
 
 func (j *job) signal(s syscall.Signal) {

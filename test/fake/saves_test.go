@@ -69,9 +69,7 @@ func TestStopsLetRanksSave(t *testing.T) {
 					flags = append(flags, "--framework=plain")
 				}
 				j := start(t, agentRun(t, append(flags, "--chdir", dir), command...))
-				for rank := range n {
-					require.Eventually(t, func() bool { return exists(dir, "up."+strconv.Itoa(rank)) }, patience, 10*time.Millisecond)
-				}
+				j.up(dir, n)
 				asked := time.Now()
 				stop(t, j)
 				o := j.wait()
@@ -215,9 +213,7 @@ func TestStopLetsRanksOfMpirunSave(t *testing.T) {
 						command = []string{"bash", "-c", line}
 					}
 					j := start(t, agentRun(t, append([]string{"--grace=40s", "--chdir", dir}, c.flags...), command...))
-					for rank := range c.n {
-						require.Eventually(t, func() bool { return exists(dir, "up."+strconv.Itoa(rank)) }, patience, 10*time.Millisecond, "%s", j.err)
-					}
+					j.up(dir, c.n)
 					asked := time.Now()
 					j.signal(sig)
 					o := j.wait()

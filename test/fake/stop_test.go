@@ -122,9 +122,7 @@ func TestStopSaysHowRanksEnded(t *testing.T) {
 				command = append([]string{path, "2", "100"}, command...)
 			}
 			j := start(t, agentRun(t, append(c.flags, "--chdir", dir), command...))
-			for rank := range c.ranks {
-				require.Eventually(t, func() bool { return exists(dir, "up."+string(rune('0'+rank))) }, patience, 10*time.Millisecond)
-			}
+			j.up(dir, c.ranks)
 			j.signal(syscall.SIGTERM)
 			o := j.wait()
 			require.Contains(t, o.err, c.says)
