@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/rand"
 	"errors"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -66,7 +64,7 @@ type running struct {
 	mark   string
 	home   string // directory of the cell
 	cmd    *exec.Cmd
-	out    *output
+	out    *proc.Output
 	ended  chan struct{}
 	err    error
 }
@@ -83,7 +81,7 @@ func (b bench) run(c column, e event, bare bool) (res result) {
 	if res.Cannot != "" {
 		return res
 	}
-	r := &running{bench: b, column: c, event: e, bare: bare, mark: rand.Text(), out: newOutput(), ended: make(chan struct{})}
+	r := &running{bench: b, column: c, event: e, bare: bare, mark: rand.Text(), out: proc.NewOutput(), ended: make(chan struct{})}
 	if err := r.start(); err != nil {
 		res.Faults = append(res.Faults, err.Error())
 		return res
@@ -92,7 +90,7 @@ func (b bench) run(c column, e event, bare bool) (res result) {
 	at, err := r.reach()
 	if err != nil {
 		res.Faults = append(res.Faults, err.Error())
-		res.output = r.out.text()
+		res.output = r.out.String()
 		return res
 	}
 	r.finish(&res, at)
@@ -120,6 +118,7 @@ func (r *running) start() error {
 	}
 	go func() {
 		r.err = r.cmd.Wait()
+		r.out.Close()
 		close(r.ended)
 	}()
 	return nil
@@ -127,7 +126,7 @@ func (r *running) start() error {
 
 // command is `agent run` over fake workers, or mpirun by itself.
 func (r *running) command() (argv, env []string, err error) {
-	env = append(scratch(r.bin), r.column.env...)
+	env = append(proc.Environment(r.bin, "CONFORM"), r.column.env...)
 	if r.event.crash {
 		daemon := r.column.daemons[len(r.column.daemons)-1]
 		env = append(env, "LD_PRELOAD="+r.crash, "CRASH="+daemon[:min(len(daemon), mostComm)], "CRASH_AT=-"+victim, "CRASH_SAY="+filepath.Join(r.home, calledFile))
@@ -160,7 +159,7 @@ func (r *running) reach() (time.Time, error) {
 	if r.event.stranger != "" {
 		return time.Now(), nil
 	}
-	if err := r.out.await("ready", r.ended, startTime); err != nil {
+	if err := r.out.Await("ready\n", startTime); err != nil {
 		return time.Time{}, err
 	}
 	ready := time.Now()
@@ -204,7 +203,7 @@ func (r *running) finish(res *result, at time.Time) {
 	for _, p := range gone(r.mark, leaveTime, func(p process) bool { return res.Hang || !r.isRun(p) }) {
 		res.Left = append(res.Left, p.String())
 	}
-	res.output = r.out.text()
+	res.output = r.out.String()
 	res.Said, res.Named = naming(res.output, r.bare, r.event)
 	if r.bare {
 		return
@@ -241,14 +240,10 @@ func (r *running) finish(res *result, at time.Time) {
 
 func (r *running) code() int {
 	var exit *exec.ExitError
-	state := r.cmd.ProcessState
 	if r.err != nil && !errors.As(r.err, &exit) && !errors.Is(r.err, exec.ErrWaitDelay) {
 		return -1
 	}
-	if ws := state.Sys().(syscall.WaitStatus); ws.Signaled() {
-		return 128 + int(ws.Signal())
-	}
-	return state.ExitCode()
+	return proc.Code(r.cmd.ProcessState)
 }
 
 // cleanUp ends by pid whatever is left of the cell.
@@ -275,47 +270,4 @@ func naming(text string, bare bool, e event) (said string, named bool) {
 		}
 	}
 	return said, false
-}
-
-// output takes what a process writes.
-type output struct {
-	mu   sync.Mutex
-	buf  bytes.Buffer
-	more chan struct{} // closed and made anew with every write
-}
-
-func newOutput() *output { return &output{more: make(chan struct{})} }
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	close(o.more)
-	o.more = make(chan struct{})
-	return o.buf.Write(p)
-}
-
-func (o *output) text() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
-}
-
-// await returns when a line that says word has come.
-func (o *output) await(word string, ended <-chan struct{}, within time.Duration) error {
-	limit := time.After(within)
-	for {
-		o.mu.Lock()
-		have, more := strings.Contains("\n"+o.buf.String(), "\n"+word+"\n"), o.more
-		o.mu.Unlock()
-		if have {
-			return nil
-		}
-		select {
-		case <-more:
-		case <-ended:
-			return fmt.Errorf("it ended without saying %q", word)
-		case <-limit:
-			return fmt.Errorf("it did not say %q within %s", word, within)
-		}
-	}
 }

@@ -101,26 +101,6 @@ func withLibrary(header, dir, library string) []string {
 	return []string{"gcc", "-I" + filepath.Join(header, "include"), filepath.Join(lib, library), "-Wl,-rpath," + lib}
 }
 
-// scratch is the environment of every run: ours without what changes Muster or
-// an MPI, and with the agent in PATH.
-func scratch(bin string) []string {
-	var env []string
-	for _, kv := range os.Environ() {
-		name, value, _ := strings.Cut(kv, "=")
-		if name == "PATH" {
-			kv = "PATH=" + bin + ":" + value
-		}
-		ours := false
-		for _, prefix := range []string{"MUSTER_", "CONFORM", "OMPI_", "PRTE_", "PMIX_", "HYDRA_", "MPICH_", "MPIR_", "MPIEXEC_", "I_MPI_", "KUBECONFIG", "KUBERNETES_"} {
-			ours = ours || strings.HasPrefix(name, prefix)
-		}
-		if !ours {
-			env = append(env, kv)
-		}
-	}
-	return env
-}
-
 const (
 	standIn    = "remote-agent" // name of the scripts below
 	calledFile = "called"       // made when the agent was called that fails

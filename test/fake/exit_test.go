@@ -21,7 +21,7 @@ import (
 func TestLauncherKilled(t *testing.T) {
 	every(t, func(t *testing.T, f family) {
 		j := start(t, agentRun(t, []string{"--fake=2", "--lease=2s"}, f.mpirun, f.program("act"), "wait"))
-		j.out.await(t, "ready\n")
+		await(t, j.out, "ready\n")
 		ofSession := func(p process) bool { return p.onWorker() && !strings.Contains(p.Line(), " worker --await") }
 		before := 0
 		for _, p := range remains(j.mark) {

@@ -100,7 +100,7 @@ func isNamed(t *testing.T, j *job, want int) {
 		case <-time.After(100 * time.Millisecond):
 		}
 		if time.Since(j.began) > 15*time.Second { // what is silent is left to itself before
-			for _, m := range heldBy.FindAllStringSubmatch(j.err.text(), -1) {
+			for _, m := range heldBy.FindAllStringSubmatch(j.err.String(), -1) {
 				pid, err := strconv.Atoi(m[1])
 				require.NoError(t, err)
 				if !killed[m[1]] {
@@ -108,8 +108,8 @@ func isNamed(t *testing.T, j *job, want int) {
 				}
 				killed[m[1]] = true
 			}
-			require.NotEmpty(t, killed, "it waits and does not say for whom: %s", tail(j.err.text()))
+			require.NotEmpty(t, killed, "it waits and does not say for whom: %s", tail(j.err.String()))
 		}
-		require.False(t, time.Now().After(limit), "it hangs: %s", strings.Join([]string{tail(j.err.text()), fmt.Sprint(remains(j.mark))}, "\n"))
+		require.False(t, time.Now().After(limit), "it hangs: %s", strings.Join([]string{tail(j.err.String()), fmt.Sprint(remains(j.mark))}, "\n"))
 	}
 }

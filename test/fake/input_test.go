@@ -21,7 +21,7 @@ import (
 func TestTypedByHand(t *testing.T) {
 	every(t, func(t *testing.T, f family) {
 		j := start(t, agentRun(t, []string{"--fake=2", "--slots=2"}, "sh", "-c", "echo ready; exec sleep inf"))
-		j.out.await(t, "ready\n")
+		await(t, j.out, "ready\n")
 		for range 2 { // and once more, over the same links
 			o := run(t, call{argv: []string{"sh", "-c", `eval "$(agent env)" && exec "$@"`, "sh", f.mpirun, f.program("hello")}, env: []string{"MUSTER_DIR=" + j.dir}})
 			o.wants(t, 0)
@@ -96,7 +96,7 @@ func TestCtrlCTwiceKills(t *testing.T) {
 			c.stdin = theirs
 			j := start(t, c)
 			for _, word := range []string{"up", "asked"} {
-				require.Eventually(t, func() bool { return strings.Count(j.out.text(), word) >= 2 }, patience, 10*time.Millisecond, "%s: %s", word, j.err)
+				require.Eventually(t, func() bool { return strings.Count(j.out.String(), word) >= 2 }, patience, 10*time.Millisecond, "%s: %s", word, j.err)
 				time.Sleep(apart)
 				_, err := keys.WriteString(ctrlC)
 				require.NoError(t, err)

@@ -235,7 +235,7 @@ func remains(mark string) (found []process) {
 func TestRemainsSees(t *testing.T) {
 	t.Parallel()
 	j := start(t, agentRun(t, []string{"--fake=2"}, "sh", "-c", "echo ready; exec sleep inf"))
-	j.out.await(t, "ready\n")
+	await(t, j.out, "ready\n")
 	var all []string
 	workers := 0
 	require.Eventually(t, func() bool { // the command's words change after its line

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/test/suite/care"
+	"github.com/musterhq/muster/test/suite/proc"
 )
 
 //go:embed testdata/scripts/*.txtar
@@ -178,7 +179,7 @@ func (s *stage) up(ts *testscript.TestScript, _ bool, args []string) {
 
 // awaits is `awaits stdout|stderr TEXT`: waits until the job has written it.
 func (s *stage) awaits(_ *testscript.TestScript, _ bool, args []string) {
-	map[string]*lines{"stdout": s.job.out, "stderr": s.job.err}[args[0]].await(s.t, args[1])
+	await(s.t, map[string]*proc.Output{"stdout": s.job.out, "stderr": s.job.err}[args[0]], args[1])
 }
 
 // took is `took ATLEAST ATMOST`: how long the last job ran.

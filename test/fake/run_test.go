@@ -3,7 +3,6 @@
 package fake
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -13,8 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,6 +21,7 @@ import (
 
 	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/test/suite/hangs"
+	"github.com/musterhq/muster/test/suite/proc"
 )
 
 // patience ends a run that hangs. It is no measure: machines may be busy.
@@ -46,8 +44,8 @@ type job struct {
 	mark   string
 	dir    string // $MUSTER_DIR
 	report string
-	out    *lines
-	err    *lines
+	out    *proc.Output
+	err    *proc.Output
 	began  time.Time
 	ended  chan struct{}
 	code   int
@@ -70,7 +68,7 @@ func agentRun(t *testing.T, flags []string, command ...string) call {
 // start runs c, and ends it with the test if it has not ended before.
 func start(t *testing.T, c call) *job {
 	t.Helper()
-	j := &job{t: t, mark: rand.Text(), out: newLines(), err: newLines(), ended: make(chan struct{})}
+	j := &job{t: t, mark: rand.Text(), out: proc.NewOutput(), err: proc.NewOutput(), ended: make(chan struct{})}
 	path := c.argv[0]
 	if path == "agent" {
 		path = filepath.Join(bin, "agent")
@@ -81,7 +79,7 @@ func start(t *testing.T, c call) *job {
 		j.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	}
 	j.cmd.WaitDelay = 5 * time.Second // what is left may hold our pipes; remains names it
-	env := append(plainEnv(), "FAKE_TEST="+j.mark)
+	env := append(proc.Environment(bin, "FAKE_TEST"), "FAKE_TEST="+j.mark)
 	if !c.shared {
 		j.dir = shortDir(t)
 		env = append(env, "MUSTER_DIR="+j.dir)
@@ -105,8 +103,8 @@ func (j *job) collect() {
 	if errors.As(err, &exit) || err == nil || errors.Is(err, exec.ErrWaitDelay) {
 		j.code = j.cmd.ProcessState.ExitCode()
 	}
-	j.out.close()
-	j.err.close()
+	j.out.Close()
+	j.err.Close()
 	close(j.ended)
 }
 
@@ -130,9 +128,9 @@ func (j *job) waitOnly() outcome {
 	case <-j.ended:
 	case <-time.After(patience):
 		require.FailNow(j.t, "it hangs", "%q\nprocesses: %v\nstdout: %s\nstderr: %s",
-			j.cmd.Args, remains(j.mark), tail(j.out.text()), tail(j.err.text()))
+			j.cmd.Args, remains(j.mark), tail(j.out.String()), tail(j.err.String()))
 	}
-	o := outcome{code: j.code, out: j.out.text(), err: j.err.text(), took: time.Since(j.began)}
+	o := outcome{code: j.code, out: j.out.String(), err: j.err.String(), took: time.Since(j.began)}
 	if dir := os.Getenv("MUSTER_OUT"); dir != "" && !hangs.Asked(j.cmd.Args) && !hangs.Asked(j.cmd.Env) {
 		require.NoError(j.t, hangs.Note(dir, "fake", j.t.Name(), o.took, o.err))
 	}
@@ -188,26 +186,6 @@ func (o outcome) wants(t *testing.T, code int) {
 	require.Equal(t, code, o.code, "exit code\nstdout: %s\nstderr: %s", tail(o.out), tail(o.err))
 }
 
-// plainEnv is our environment without what changes Muster or an MPI, and with
-// the agent in PATH.
-func plainEnv() []string {
-	var env []string
-	for _, kv := range os.Environ() {
-		name, value, _ := strings.Cut(kv, "=")
-		if name == "PATH" {
-			kv = "PATH=" + bin + ":" + value
-		}
-		ours := false
-		for _, prefix := range []string{"MUSTER_", "FAKE_TEST", "OMPI_", "PRTE_", "PMIX_", "HYDRA_", "MPICH_", "MPIR_", "I_MPI_", "KUBECONFIG", "KUBERNETES_"} {
-			ours = ours || strings.HasPrefix(name, prefix)
-		}
-		if !ours {
-			env = append(env, kv)
-		}
-	}
-	return env
-}
-
 // shortDir is a private directory whose path leaves room for a socket's.
 func shortDir(t *testing.T) string {
 	t.Helper()
@@ -234,55 +212,9 @@ func tail(text string) string {
 	return "..." + text[len(text)-most:]
 }
 
-// lines takes what a process writes, and tells when a text has come.
-type lines struct {
-	mu     sync.Mutex
-	buf    bytes.Buffer
-	more   chan struct{} // closed and made anew with every write
-	closed bool
-}
-
-func newLines() *lines { return &lines{more: make(chan struct{})} }
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	close(l.more)
-	l.more = make(chan struct{})
-	return l.buf.Write(p)
-}
-
-func (l *lines) close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closed = true
-	close(l.more)
-	l.more = make(chan struct{})
-}
-
-func (l *lines) text() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
-
-// await returns when text has been written, and fails when the process has
-// ended, or time has passed, without.
-func (l *lines) await(t *testing.T, text string) {
+// await returns when text has been written, and fails when the process has ended, or time
+// has passed, without.
+func await(t *testing.T, o *proc.Output, text string) {
 	t.Helper()
-	limit := time.After(patience)
-	for {
-		l.mu.Lock()
-		have, more, closed := strings.Contains(l.buf.String(), text), l.more, l.closed
-		l.mu.Unlock()
-		if have {
-			return
-		}
-		require.False(t, closed, "it ended without saying %q: %s", text, tail(l.text()))
-		select {
-		case <-more:
-		case <-limit:
-			require.FailNow(t, "nothing came", "%q is not in: %s", text, tail(l.text()))
-		}
-	}
+	require.NoError(t, o.Await(text, patience), "%s", tail(o.String()))
 }

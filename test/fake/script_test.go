@@ -133,7 +133,7 @@ func TestZeroBehindAScript(t *testing.T) {
 					t.Parallel()
 					j := start(t, agentRun(t, []string{"--fake=2"}, w.wrap(t, append([]string{f.mpirun, f.program("act")}, m.act...))...))
 					if m.strike != nil {
-						j.out.await(t, "ready\n")
+						await(t, j.out, "ready\n")
 						require.NotZero(t, m.strike(t, j), "nobody was hit")
 					}
 					o := j.wait()
@@ -164,7 +164,7 @@ func TestScriptRetriesAJobThatWeEnd(t *testing.T) {
 	t.Parallel()
 	f := families[1]
 	j := start(t, agentRun(t, []string{"--fake=2"}, "bash", "-c", `"$0" "$1" wait 0 0 1; "$0" "$1" final 0 0`, f.mpirun, f.program("act")))
-	j.out.await(t, "ready\n")
+	await(t, j.out, "ready\n")
 	require.NotZero(t, daemonKilled(t, j))
 	began := time.Now()
 	o := j.wait()

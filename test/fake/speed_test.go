@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/musterhq/muster/test/suite/proc"
 	"github.com/stretchr/testify/require"
 )
 
@@ -98,7 +99,7 @@ func TestFakeRunIsAsFastAsLocal(t *testing.T) {
 func seconds(t *testing.T, took *regexp.Regexp, argv []string) float64 {
 	t.Helper()
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = append(plainEnv(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMP_NUM_THREADS=1", "MUSTER_DIR="+shortDir(t))
+	cmd.Env = append(proc.Environment(bin, "FAKE_TEST"), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMP_NUM_THREADS=1", "MUSTER_DIR="+shortDir(t))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/test/suite/care"
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/proc"
 )
 
 // An idle worker that is told to stop ends by itself, with 0. As root it is
@@ -44,7 +45,7 @@ func stopIdle(t *testing.T) time.Duration {
 	}
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
-	cmd.Env = append(plainEnv(), "MUSTER_DIR="+dir)
+	cmd.Env = append(proc.Environment(bin, "FAKE_TEST"), "MUSTER_DIR="+dir)
 	require.NoError(t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/test/suite/proc"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
@@ -81,7 +82,7 @@ func (c carrier) run(t *testing.T, place, disk string, fd int) (code int, said s
 	}
 	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
 	cmd.Dir = t.TempDir()
-	cmd.Env = append(plainEnv(), "PATH="+bin+":"+os.Getenv("PATH"), "MUSTER_DIR="+shortDir(t))
+	cmd.Env = append(proc.Environment(bin, "FAKE_TEST"), "PATH="+bin+":"+os.Getenv("PATH"), "MUSTER_DIR="+shortDir(t))
 	var other bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &other, &other
 	where := &cmd.Stdout

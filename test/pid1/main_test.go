@@ -27,6 +27,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/test/contract"
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/proc"
 )
 
 // agent is the path of the built binary.
@@ -226,11 +227,7 @@ func (w *worker) end(t testing.TB) int {
 	case <-time.After(patience):
 		require.FailNow(t, "the worker does not end", w.out.String())
 	}
-	ws := w.state.Sys().(syscall.WaitStatus)
-	if ws.Signaled() {
-		return 128 + int(ws.Signal())
-	}
-	return ws.ExitStatus()
+	return proc.Code(w.state)
 }
 
 // link opens a link that ends with the test.

@@ -171,11 +171,7 @@ func (s *stage) end(ctx context.Context, name string, cmd *exec.Cmd) (out string
 	defer stop()
 	_ = cmd.Wait() // the state says it
 	text, _ := os.ReadFile(filepath.Join(s.dir, "out-"+name))
-	ws := cmd.ProcessState.Sys().(syscall.WaitStatus)
-	if ws.Signaled() {
-		return string(text), 128 + int(ws.Signal())
-	}
-	return string(text), ws.ExitStatus()
+	return string(text), proc.Code(cmd.ProcessState)
 }
 
 // traced returns a command line whose own process gets the faults.

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -34,24 +33,6 @@ type fakes struct {
 	dir     string // for what rows write
 }
 
-// watched is a buffer that can be read while it is written.
-type watched struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (w *watched) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text.Write(p)
-}
-
-func (w *watched) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text.String()
-}
-
 const envMark = "FRAMEWORKS_MARK" // in every process of a row
 
 func (f fakes) run(ctx context.Context, r row, venvs map[string]venv) (outcome, error) {
@@ -66,10 +47,9 @@ func (f fakes) run(ctx context.Context, r row, venvs map[string]venv) (outcome, 
 	argv = append(append(argv, fill(r.flags, paths)...), "--")
 	argv = append(argv, fill(r.argv, paths)...)
 
-	var stdout watched
-	var stderr bytes.Buffer
+	stdout, stderr := proc.NewOutput(), &bytes.Buffer{}
 	cmd := exec.Command(filepath.Join(f.bin, "agent"), argv...)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.Env = append(clean(os.Environ()), pythonEnv(r, venvs, func(v venv) string { return v.dir })...)
 	cmd.Env = append(cmd.Env, searchPath(r, venvs, func(v venv) string { return v.dir }, f.bin, "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"),
 		envMark+"="+mark)
