@@ -74,9 +74,9 @@ func TestRankThatAnMPIRunsRankWaitedForIsNamed(t *testing.T) {
 			o = run(t, timesOut(t, f, "load"))
 		}
 		o.wants(t, 1)
-		const sentence = `rank 1 on 127\.0\.0\.3 exited with 1 \(timed out\); rank 0 on 127\.0\.0\.2 was not waiting: sleeping at times_out\.py:21 load_batch\. Look at rank 0 first\.`
+		const sentence = `rank 1 on 127\.0\.0\.3 exited with 1 \(timed out\); rank 0 on 127\.0\.0\.2 was not waiting: sleeping at times_out\.py:22 load_batch\. Look at rank 0 first\.`
 		require.Regexp(t, `(?m)^agent: `+sentence+`$`, o.err)
-		require.Regexp(t, `(?m)^agent:   rank 0 on 127\.0\.0\.2: sleeping at times_out\.py:21 load_batch \(`, o.err)
+		require.Regexp(t, `(?m)^agent:   rank 0 on 127\.0\.0\.2: sleeping at times_out\.py:22 load_batch \(`, o.err)
 		require.Len(t, o.report.Blames, 1)
 		require.Equal(t, "failure", o.report.Blames[0].When)
 		require.Regexp(t, sentence, o.report.Blames[0].Sentence)
@@ -112,8 +112,8 @@ func TestNoRankOfAnMPIRunIsBlamed(t *testing.T) {
 		t.Run("a stop", func(t *testing.T) {
 			t.Parallel()
 			j := start(t, timesOut(t, f, "load"))
-			time.Sleep(2 * time.Second)
-			require.NoError(t, j.cmd.Process.Signal(syscall.SIGTERM))
+			await(t, j.out, "loads\n")
+			j.signal(syscall.SIGTERM)
 			o := j.wait()
 			require.NotContains(t, o.err, "not waiting")
 			require.Empty(t, o.report.Blames)

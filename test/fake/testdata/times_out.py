@@ -18,6 +18,7 @@ way, comm = sys.argv[1], MPI.COMM_WORLD
 
 
 def load_batch():
+    print("loads", flush=True)
     time.sleep(100)
 
 
