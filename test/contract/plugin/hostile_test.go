@@ -137,12 +137,12 @@ func flood(f *os.File, size int) {
 }
 
 // daemons are two processes that hold all descriptors, one of them in a session
-// of its own. It returns when both are there.
+// of its own.
 func daemons() {
-	for _, line := range []string{"sleep 1000 &", "setsid -f sleep 1000"} {
+	for _, line := range []string{"sleep 1000", "setsid -f sleep 1000"} {
 		cmd := exec.Command("/bin/sh", "-c", line)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-		if err := cmd.Run(); err != nil {
+		if err := cmd.Start(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(99)
 		}

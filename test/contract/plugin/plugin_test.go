@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -282,19 +283,14 @@ func TestChildrenEnd(t *testing.T) {
 			mark = q.Marker
 		}
 	}
-	sleeping := 0
 	members := reap.NewTree("MUSTER_RUN", mark)
-	left, err := members.Find()
-	require.NoError(t, err)
-	for _, q := range left {
-		if q.Comm == "sleep" && q.Alive() {
-			sleeping++
-		}
-	}
-	require.Equal(t, 2, sleeping)
+	require.Eventually(t, func() bool {
+		all, err := members.Find()
+		return err == nil && len(slices.DeleteFunc(all, func(q reap.Proc) bool { return q.Comm != "sleep" || !q.Alive() })) == 2
+	}, 10*time.Second, 10*time.Millisecond, "both children sleep")
 	require.NoError(t, p.Close())
 	require.NoError(t, p.Close(), "again")
-	left, err = members.Find()
+	left, err := members.Find()
 	require.NoError(t, err)
 	for _, q := range left {
 		require.False(t, q.Alive(), "left: %+v", q)
