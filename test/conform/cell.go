@@ -81,7 +81,7 @@ func (b bench) run(c column, e event, bare bool) (res result) {
 	if res.Cannot != "" {
 		return res
 	}
-	r := &running{bench: b, column: c, event: e, bare: bare, mark: rand.Text(), out: proc.NewOutput(), ended: make(chan struct{})}
+	r := &running{bench: b, column: c, event: e, bare: bare, mark: envMark + "=" + rand.Text(), out: proc.NewOutput(), ended: make(chan struct{})}
 	if err := r.start(); err != nil {
 		res.Faults = append(res.Faults, err.Error())
 		return res
@@ -112,7 +112,7 @@ func (r *running) start() error {
 	r.cmd.WaitDelay = leaveTime // what is left may hold our pipes
 	r.began = time.Now()
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	r.cmd.Env = append(env, envMark+"="+r.mark)
+	r.cmd.Env = append(env, r.mark)
 	if err := r.cmd.Start(); err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (r *running) finish(res *result, at time.Time) {
 	case <-patience.C:
 		res.Hang = true
 	}
-	for _, p := range gone(r.mark, leaveTime, func(p process) bool { return res.Hang || !r.isRun(p) }) {
+	for _, p := range proc.Gone(r.mark, leaveTime, func(p proc.Process) bool { return res.Hang || !r.isRun(p) }) {
 		res.Left = append(res.Left, p.String())
 	}
 	res.output = r.out.String()

@@ -138,66 +138,66 @@ func plainRank(c column) []string {
 	return []string{"sh", "-c", fmt.Sprintf(`case $%s in 0) echo ready;; %d) sleep 1; exit 7;; esac; exec sleep 4`, c.rank, workers-1)}
 }
 
-func (r *running) onVictim(p process) bool { return p.host == victim }
+func (r *running) onVictim(p proc.Process) bool { return p.Fake() == victim }
 
 // daemon chooses the one that starts the ranks: some start another one first,
 // or leave their own parent behind.
-func (r *running) daemon() func(process) bool {
+func (r *running) daemon() func(proc.Process) bool {
 	above := map[int]bool{}
-	is := func(p process) bool { return p.host == victim && slices.Contains(r.column.daemons, p.Comm) }
-	for _, p := range processes(r.mark) {
+	is := func(p proc.Process) bool { return p.Fake() == victim && slices.Contains(r.column.daemons, p.Comm) }
+	for _, p := range proc.Marked(r.mark) {
 		above[p.Parent] = above[p.Parent] || is(p)
 	}
-	return func(p process) bool { return is(p) && !above[p.PID] }
+	return func(p proc.Process) bool { return is(p) && !above[p.PID] }
 }
 
 // isAgent: the remote agent for the victim, in the launcher: `agent rsh HOST`,
 // or the stand-in of a bare mpirun.
-func (r *running) isAgent(p process) bool {
-	return slices.Contains(p.Argv, victim) && p.host == "" && !r.isRun(p)
+func (r *running) isAgent(p proc.Process) bool {
+	return slices.Contains(p.Argv, victim) && p.Fake() == "" && !r.isRun(p)
 }
 
-func (r *running) isRun(p process) bool { return p.PID == r.cmd.Process.Pid }
+func (r *running) isRun(p proc.Process) bool { return p.PID == r.cmd.Process.Pid }
 
 // isMPIRun: the command itself, as opposed to the agents below it.
-func (r *running) isMPIRun(p process) bool {
+func (r *running) isMPIRun(p proc.Process) bool {
 	if r.bare {
 		return r.isRun(p)
 	}
-	return p.host == "" && p.Parent == r.cmd.Process.Pid && !slices.Contains(p.Argv, "worker")
+	return p.Fake() == "" && p.Parent == r.cmd.Process.Pid && !slices.Contains(p.Argv, "worker")
 }
 
-func killAgent(r *running) int { return chosen(r.mark, syscall.SIGKILL, r.isAgent) }
+func killAgent(r *running) int { return proc.Signal(r.mark, syscall.SIGKILL, r.isAgent) }
 
 func signalDaemon(sig syscall.Signal) func(*running) int {
-	return func(r *running) int { return chosen(r.mark, sig, r.daemon()) }
+	return func(r *running) int { return proc.Signal(r.mark, sig, r.daemon()) }
 }
 
 // killDaemonAndRanks spares PID 1 of the worker, which is what is left of a
 // host whose processes were taken by the kernel.
 func killDaemonAndRanks(r *running) int {
-	return chosen(r.mark, syscall.SIGKILL, func(p process) bool { return r.onVictim(p) && !isWorker(p) })
+	return proc.Signal(r.mark, syscall.SIGKILL, func(p proc.Process) bool { return r.onVictim(p) && !isWorker(p) })
 }
 
 // killWorker takes PID 1 first, so that it sees nothing of the others' end.
 func killWorker(r *running) int {
-	n := chosen(r.mark, syscall.SIGKILL, func(p process) bool { return r.onVictim(p) && isWorker(p) })
-	n += chosen(r.mark, syscall.SIGKILL, r.onVictim)
+	n := proc.Signal(r.mark, syscall.SIGKILL, func(p proc.Process) bool { return r.onVictim(p) && isWorker(p) })
+	n += proc.Signal(r.mark, syscall.SIGKILL, r.onVictim)
 	if r.bare { // what a lost pod does to the stream that led there
-		chosen(r.mark, syscall.SIGKILL, r.isAgent)
+		proc.Signal(r.mark, syscall.SIGKILL, r.isAgent)
 	}
 	return n
 }
 
 // isWorker: PID 1 of a fake worker.
-func isWorker(p process) bool { return p.Comm == "agent" && slices.Contains(p.Argv, "worker") }
+func isWorker(p proc.Process) bool { return p.Comm == "agent" && slices.Contains(p.Argv, "worker") }
 
 func signalMPIRun(sig syscall.Signal) func(*running) int {
-	return func(r *running) int { return chosen(r.mark, sig, r.isMPIRun) }
+	return func(r *running) int { return proc.Signal(r.mark, sig, r.isMPIRun) }
 }
 
 func signalRun(sig syscall.Signal) func(*running) int {
-	return func(r *running) int { return chosen(r.mark, sig, r.isRun) }
+	return func(r *running) int { return proc.Signal(r.mark, sig, r.isRun) }
 }
 
 const (
@@ -205,43 +205,3 @@ const (
 	envWhere = names.EnvFake  // in every process on a fake worker: RUN-HOST
 	mostComm = 15             // bytes of a process's name in /proc
 )
-
-// process is one of a cell's.
-type process struct {
-	proc.Process
-	host string // of the fake worker; "" in the launcher
-}
-
-func (p process) String() string {
-	return fmt.Sprintf("%d %s on %s: %s", p.PID, p.Comm, p.host, p.Line())
-}
-
-// processes lists the living ones of a cell.
-func processes(mark string) (all []process) {
-	for _, p := range proc.Marked(envMark + "=" + mark) {
-		where := p.Getenv(envWhere)
-		all = append(all, process{p, where[strings.LastIndexByte(where, '-')+1:]})
-	}
-	return all
-}
-
-// chosen sends sig to every process of the cell that is chosen, and reports how
-// many there were.
-func chosen(mark string, sig syscall.Signal, choose func(process) bool) (n int) {
-	for _, p := range processes(mark) {
-		if choose(p) && syscall.Kill(p.PID, sig) == nil {
-			n++
-		}
-	}
-	return n
-}
-
-// gone waits until nothing that is chosen is left, and returns what is.
-func gone(mark string, within time.Duration, choose func(process) bool) []process {
-	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		left := slices.DeleteFunc(processes(mark), func(p process) bool { return !choose(p) })
-		if len(left) == 0 || time.Since(began) > within {
-			return left
-		}
-	}
-}

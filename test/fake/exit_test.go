@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/test/suite/proc"
 )
 
 // Nobody stops the workers of a launcher that was killed, but the lease.
@@ -22,7 +23,7 @@ func TestLauncherKilled(t *testing.T) {
 	every(t, func(t *testing.T, f family) {
 		j := start(t, agentRun(t, []string{"--fake=2", "--lease=2s"}, f.mpirun, f.program("act"), "wait"))
 		await(t, j.out, "ready\n")
-		ofSession := func(p process) bool { return p.onWorker() && !strings.Contains(p.Line(), " worker --await") }
+		ofSession := func(p proc.Process) bool { return p.Fake() != "" && !strings.Contains(p.Line(), " worker --await") }
 		before := 0
 		for _, p := range remains(j.mark) {
 			if ofSession(p) {
@@ -31,9 +32,9 @@ func TestLauncherKilled(t *testing.T) {
 		}
 		require.GreaterOrEqual(t, before, 4, "two daemons, two ranks")
 		j.signal(syscall.SIGKILL)
-		took := gone(t, j.mark, patience, ofSession)
+		took := gone(t, j.mark, ofSession)
 		t.Logf("ranks gone %.1f s after kill -9 of the launcher, lease 2 s", took.Seconds())
-		took = gone(t, j.mark, patience, func(process) bool { return true })
+		took = gone(t, j.mark, func(proc.Process) bool { return true })
 		t.Logf("workers and mpirun gone %.1f s later", took.Seconds())
 	})
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/proc"
 )
@@ -216,19 +215,8 @@ func every(t *testing.T, test func(t *testing.T, f family)) {
 	}
 }
 
-// process is one that carries a mark.
-type process struct{ proc.Process }
-
-// onWorker tells whether it is a fake worker or runs in one.
-func (p process) onWorker() bool { return p.Getenv(names.EnvFake) != "" }
-
 // remains looks for the living processes with the mark.
-func remains(mark string) (found []process) {
-	for _, p := range proc.Marked("FAKE_TEST=" + mark) {
-		found = append(found, process{p})
-	}
-	return found
-}
+func remains(mark string) []proc.Process { return proc.Marked("FAKE_TEST=" + mark) }
 
 // TestRemainsSees keeps the other tests honest: a scan that sees nothing would
 // pass them all.
@@ -242,7 +230,7 @@ func TestRemainsSees(t *testing.T) {
 		all, workers = nil, 0
 		for _, p := range remains(j.mark) {
 			all = append(all, p.Line())
-			if p.onWorker() {
+			if p.Fake() != "" {
 				workers++
 			}
 		}
@@ -255,20 +243,9 @@ func TestRemainsSees(t *testing.T) {
 }
 
 // gone waits until no process with the mark is chosen any more.
-func gone(t *testing.T, mark string, within time.Duration, chosen func(process) bool) time.Duration {
+func gone(t *testing.T, mark string, chosen func(proc.Process) bool) time.Duration {
 	t.Helper()
 	began := time.Now()
-	for {
-		var left []process
-		for _, p := range remains(mark) {
-			if chosen(p) {
-				left = append(left, p)
-			}
-		}
-		if len(left) == 0 {
-			return time.Since(began)
-		}
-		require.Less(t, time.Since(began), within, "still there: %v", left)
-		time.Sleep(50 * time.Millisecond) // nothing tells when another process ends
-	}
+	require.Empty(t, proc.Gone("FAKE_TEST="+mark, patience, chosen), "still there")
+	return time.Since(began)
 }

@@ -148,16 +148,7 @@ func (j *job) cleanUp() {
 	default:
 		_ = j.cmd.Process.Kill()
 	}
-	for range 100 {
-		left := remains(j.mark)
-		if len(left) == 0 {
-			break
-		}
-		for _, p := range left {
-			_ = syscall.Kill(p.PID, syscall.SIGKILL)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	proc.Wipe("FAKE_TEST=" + j.mark)
 	<-j.ended
 }
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/test/suite/proc"
 	"github.com/stretchr/testify/require"
 )
 
@@ -60,35 +60,24 @@ func ways() []way {
 // mishap is what happens to mpirun or to its job.
 type mishap struct {
 	name   string
-	act    []string                   // arguments of the program act
-	strike func(*testing.T, *job) int // makes it happen when the ranks wait, and returns the number of processes hit
+	act    []string       // arguments of the program act
+	strike func(*job) int // makes it happen when the ranks wait, and returns the number of processes hit
 }
 
 // told signals mpirun.
-func told(sig syscall.Signal) func(*testing.T, *job) int {
-	return func(t *testing.T, j *job) int {
-		return hit(t, j, sig, func(p process) bool {
-			return !p.onWorker() && (p.Comm == "mpirun.openmpi" || p.Comm == "mpiexec.mpich")
+func told(sig syscall.Signal) func(*job) int {
+	return func(j *job) int {
+		return proc.Signal("FAKE_TEST="+j.mark, sig, func(p proc.Process) bool {
+			return p.Fake() == "" && (p.Comm == "mpirun.openmpi" || p.Comm == "mpiexec.mpich")
 		})
 	}
 }
 
 // daemonKilled kills the daemon on the last worker.
-func daemonKilled(t *testing.T, j *job) int {
-	return hit(t, j, syscall.SIGKILL, func(p process) bool {
-		return strings.HasSuffix(p.Getenv(names.EnvFake), "-127.0.0.3") && (p.Comm == "orted" || p.Comm == "hydra_pmi_proxy")
+func daemonKilled(j *job) int {
+	return proc.Signal("FAKE_TEST="+j.mark, syscall.SIGKILL, func(p proc.Process) bool {
+		return p.Fake() == "127.0.0.3" && (p.Comm == "orted" || p.Comm == "hydra_pmi_proxy")
 	})
-}
-
-// hit signals each process of a job that is chosen.
-func hit(t *testing.T, j *job, sig syscall.Signal, chosen func(process) bool) (n int) {
-	for _, p := range remains(j.mark) {
-		if chosen(p) {
-			require.NoError(t, syscall.Kill(p.PID, sig))
-			n++
-		}
-	}
-	return n
 }
 
 func mishaps() []mishap {
@@ -134,7 +123,7 @@ func TestZeroBehindAScript(t *testing.T) {
 					j := start(t, agentRun(t, []string{"--fake=2"}, w.wrap(t, append([]string{f.mpirun, f.program("act")}, m.act...))...))
 					if m.strike != nil {
 						await(t, j.out, "ready\n")
-						require.NotZero(t, m.strike(t, j), "nobody was hit")
+						require.NotZero(t, m.strike(j), "nobody was hit")
 					}
 					o := j.wait()
 					require.NotZero(t, o.code, "a false 0\nstdout: %s\nstderr: %s", tail(o.out), tail(o.err))
@@ -165,7 +154,7 @@ func TestScriptRetriesAJobThatWeEnd(t *testing.T) {
 	f := families[1]
 	j := start(t, agentRun(t, []string{"--fake=2"}, "bash", "-c", `"$0" "$1" wait 0 0 1; "$0" "$1" final 0 0`, f.mpirun, f.program("act")))
 	await(t, j.out, "ready\n")
-	require.NotZero(t, daemonKilled(t, j))
+	require.NotZero(t, daemonKilled(j))
 	began := time.Now()
 	o := j.wait()
 	o.wants(t, 0)

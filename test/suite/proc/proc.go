@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+
+	"github.com/musterhq/muster/exec/names"
 )
 
 // Process is one that lived when it was looked for.
@@ -62,6 +64,32 @@ func Find(such func(env []string) bool) (found []Process) {
 // Marked lists the processes with an entry, NAME=VALUE, in their environment.
 func Marked(entry string) []Process {
 	return Find(func(env []string) bool { return slices.Contains(env, entry) })
+}
+
+// Fake is the address of the fake worker that a process is, or runs in; empty elsewhere.
+func (p Process) Fake() string {
+	where := p.Getenv(names.EnvFake) // RUN-ADDRESS
+	return where[strings.LastIndexByte(where, '-')+1:]
+}
+
+// Signal sends sig to those of Marked that are chosen, and returns how many there were.
+func Signal(entry string, sig syscall.Signal, chosen func(Process) bool) (n int) {
+	for _, p := range Marked(entry) {
+		if chosen(p) && syscall.Kill(p.PID, sig) == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Gone waits until none of Marked is chosen, and returns those that still are after the time.
+func Gone(entry string, within time.Duration, chosen func(Process) bool) []Process {
+	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) { // nothing tells when another program's process ends
+		left := slices.DeleteFunc(Marked(entry), func(p Process) bool { return !chosen(p) })
+		if len(left) == 0 || time.Since(began) > within {
+			return left
+		}
+	}
 }
 
 // Wipe kills what Marked lists, again and again for 2 s, as what is killed may have forked.
