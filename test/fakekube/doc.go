@@ -10,8 +10,9 @@
 //
 //	s.Handle("/api/v1/namespaces/{ns}/pods/{name}/exec", handler)
 //
-// pods/log likewise (Logs, which cuts its connections where a test says), and custom
-// resources (Serve), which nothing judges.
+// Exec is such a handler; ServeSPDY is its part that container runtimes have, for the
+// kubelets of test/fault/server and of benchmarks. Logs serves pods/log likewise, and cuts its
+// connections where a test says; Serve has custom resources, which nothing judges.
 //
 // It has no admission, no RBAC, no kubelet and no other kinds; where a test
 // needs those it needs a real cluster (test/lab/cluster). It refuses what it does

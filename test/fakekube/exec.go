@@ -101,9 +101,7 @@ func (e *Exec) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.serveWebSocket(w, r)
 		return
 	}
-	all := &cri.Options{Stdin: true, Stdout: true, Stderr: true}
-	cri.ServeExec(w, r, executor{e, r}, r.PathValue("name"), "", r.FormValue("container"), r.URL.Query()["command"],
-		all, time.Hour, 30*time.Second, cri.SupportedStreamingProtocols)
+	ServeSPDY(w, r, func(in io.Reader, out, errs io.Writer) (int, error) { return e.command(r, in, out, errs) })
 }
 
 // serveWebSocket does what the API server's stream translator does on its
@@ -139,15 +137,20 @@ func (e *Exec) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	_, _ = streams[cri.StreamErr].Write(body)
 }
 
-// executor is what cri-streaming runs a command through.
-type executor struct {
-	e *Exec
-	r *http.Request
+// Run stands for the process of one exec. Its exit code, or its error for a process that could
+// not be started, ends the stream.
+type Run func(stdin io.Reader, stdout, stderr io.Writer) (exit int, err error)
+
+// ServeSPDY answers an exec with the code that container runtimes use.
+func ServeSPDY(w http.ResponseWriter, r *http.Request, run Run) {
+	all := &cri.Options{Stdin: true, Stdout: true, Stderr: true}
+	cri.ServeExec(w, r, run, "", "", "", nil, all, 4*time.Hour, cri.DefaultStreamCreationTimeout, cri.SupportedStreamingProtocols)
 }
 
-func (x executor) ExecInContainer(_ context.Context, _, _, _ string, _ []string, in io.Reader, out, errs io.WriteCloser,
+// ExecInContainer implements cri.Executor.
+func (run Run) ExecInContainer(_ context.Context, _, _, _ string, _ []string, in io.Reader, out, errs io.WriteCloser,
 	_ bool, _ <-chan cri.TerminalSize, _ time.Duration) error {
-	exit, err := x.e.command(x.r, in, out, errs)
+	exit, err := run(in, out, errs)
 	if err == nil && exit != 0 {
 		return utilexec.CodeExitError{Err: fmt.Errorf("exit status %d", exit), Code: exit}
 	}

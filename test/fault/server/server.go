@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,13 +9,12 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"time"
 
 	utilproxy "k8s.io/apimachinery/pkg/util/proxy"
 	"k8s.io/apiserver/pkg/util/proxy"
-	cri "k8s.io/cri-streaming/pkg/streaming/remotecommand"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
-	utilexec "k8s.io/utils/exec"
+
+	"github.com/musterhq/muster/test/fakekube"
 )
 
 // Bridge runs `agent attach` in a pod: it returns its exit code.
@@ -167,22 +165,12 @@ func (c *Cluster) run(w http.ResponseWriter, r *http.Request) {
 		refuse(w, a)
 		return
 	}
-	all := &cri.Options{Stdin: true, Stdout: true, Stderr: true}
-	cri.ServeExec(w, r, executor{p}, p.Name, "", r.FormValue("container"), r.URL.Query()["command"],
-		all, 4*time.Hour, cri.DefaultStreamCreationTimeout, cri.SupportedStreamingProtocols)
-}
-
-type executor struct{ p *Pod }
-
-func (x executor) ExecInContainer(_ context.Context, _, _, _ string, _ []string, in io.Reader, out, errs io.WriteCloser,
-	_ bool, _ <-chan cri.TerminalSize, _ time.Duration) error {
-	if x.p.Bridge == nil {
-		return errors.New("container is not running")
-	}
-	if code := x.p.Bridge(in, out, errs); code != 0 {
-		return utilexec.CodeExitError{Err: fmt.Errorf("exit status %d", code), Code: code}
-	}
-	return nil
+	fakekube.ServeSPDY(w, r, func(in io.Reader, out, errs io.Writer) (int, error) {
+		if p.Bridge == nil {
+			return 0, errors.New("container is not running")
+		}
+		return p.Bridge(in, out, errs), nil
+	})
 }
 
 func refuse(w http.ResponseWriter, a Answer) {
@@ -196,8 +184,5 @@ func refuse(w http.ResponseWriter, a Answer) {
 		http.Error(w, "this upgrade is not understood", a.Code)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(a.Code)
-	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":%q,"code":%d}`,
-		http.StatusText(a.Code), a.Code)
+	fakekube.WriteStatus(w, a.Code, "")
 }

@@ -26,9 +26,9 @@ import (
 	"time"
 
 	certv1 "k8s.io/api/certificates/v1"
-	cri "k8s.io/cri-streaming/pkg/streaming/remotecommand"
 
 	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/test/fakekube"
 	"github.com/musterhq/muster/test/lab/kwok"
 	"github.com/musterhq/muster/test/suite/kube"
 )
@@ -69,19 +69,14 @@ func (k *kubelet) serve(ln net.Listener, c farmConfig) error {
 
 // ServeHTTP implements http.Handler.
 func (k *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	all := &cri.Options{Stdin: true, Stdout: true, Stderr: true}
-	cri.ServeExec(w, r, k, r.PathValue("pod"), "", r.PathValue("container"), r.URL.Query()["command"],
-		all, 4*time.Hour, 30*time.Second, cri.SupportedStreamingProtocols)
-}
-
-// ExecInContainer implements cri.Executor.
-func (k *kubelet) ExecInContainer(_ context.Context, pod, _, _ string, argv []string, in io.Reader, out, _ io.WriteCloser,
-	_ bool, _ <-chan cri.TerminalSize, _ time.Duration) error {
-	if !slices.Equal(argv, []string{names.AgentPath, "attach"}) || !filepath.IsLocal(pod) {
-		return fmt.Errorf("nothing but %s attach is there to run, not %q", names.AgentPath, argv)
-	}
-	k.served.Add(1)
-	return k.pods.join(pod, in, out)
+	fakekube.ServeSPDY(w, r, func(in io.Reader, out, _ io.Writer) (int, error) {
+		pod, argv := r.PathValue("pod"), r.URL.Query()["command"]
+		if !slices.Equal(argv, []string{names.AgentPath, "attach"}) || !filepath.IsLocal(pod) {
+			return 0, fmt.Errorf("nothing but %s attach is there to run, not %q", names.AgentPath, argv)
+		}
+		k.served.Add(1)
+		return 0, k.pods.join(pod, in, out)
+	})
 }
 
 // sockets join streams to the socket of the pod's PID 1, in the place of `agent
