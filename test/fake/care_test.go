@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/test/suite/care"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // careWay is a way to stop a run. The ranks of all its workers save.
@@ -45,15 +46,11 @@ func careWays() []careWay {
 
 // framework is the Python of an environment that `make frameworks` has made.
 func framework(name string) (python, missing string) {
-	home, err := os.UserHomeDir()
+	dir, err := program.MadeVenv(name)
 	if err != nil {
-		return "", err.Error()
-	}
-	found, err := filepath.Glob(filepath.Join(home, ".cache", "muster", "frameworks", name+"-*", "bin", "python"))
-	if err != nil || len(found) == 0 {
 		return "python", name + " is not installed (make frameworks-ci)"
 	}
-	return found[0], ""
+	return filepath.Join(dir, "bin", "python"), ""
 }
 
 func carePrograms(t *testing.T) []care.Program {

@@ -108,7 +108,7 @@ func printVenv(ctx context.Context, name string) error {
 	if !there {
 		return fmt.Errorf("-venv=%s: there is none", name)
 	}
-	cache, err := cacheDir()
+	cache, err := program.Venvs()
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func say(text string) { fmt.Fprintln(os.Stderr, "frameworks: "+text) }
 
 // install makes every environment that the rows need.
 func install(ctx context.Context, list []row) (map[string]venv, error) {
-	cache, err := cacheDir()
+	cache, err := program.Venvs()
 	if err != nil {
 		return nil, err
 	}

@@ -81,15 +81,6 @@ func (v venv) site() string { return sitePackages(v.dir) }
 
 func sitePackages(dir string) string { return filepath.Join(dir, "lib", "python3.11", "site-packages") }
 
-// cacheDir holds the environments, each about as large as its packages.
-func cacheDir() (string, error) {
-	if dir := os.Getenv("MUSTER_FRAMEWORKS"); dir != "" {
-		return filepath.Abs(dir)
-	}
-	dir, err := os.UserCacheDir()
-	return filepath.Join(dir, "muster", "frameworks"), err
-}
-
 // where gives the environment's place: a name for each content.
 func (r recipe) where(cache string) (dir string, lock []byte, err error) {
 	lock, err = locks.ReadFile("locks/" + r.name + ".txt")

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/musterhq/muster/test/suite/kube"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 const (
@@ -169,7 +170,7 @@ func (w *world) pod(name, role, node string, args []string) (*corev1.Pod, error)
 	kube.MountFiles(pod, "scripts", mountScripts)
 	kube.Mount(pod, "shared", w.shared, mountShared, false)
 	for _, venv := range w.row.venvs() {
-		dir, err := venvDir(venv)
+		dir, err := program.MadeVenv(venv)
 		if err != nil {
 			return nil, err
 		}

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -180,33 +178,6 @@ func silentAbout(words ...string) want {
 		}
 		return "", nil
 	}
-}
-
-// venvDir finds an environment that `test/lab/frameworks -install` has made, the newest
-// if there are several.
-func venvDir(name string) (string, error) {
-	cache := os.Getenv("MUSTER_FRAMEWORKS")
-	if cache == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return "", err
-		}
-		cache = filepath.Join(user, "muster", "frameworks")
-	}
-	found, err := filepath.Glob(filepath.Join(cache, name+"-"+strings.Repeat("[0-9a-f]", 10)))
-	if err != nil {
-		return "", err
-	}
-	newest, at := "", time.Time{}
-	for _, dir := range found {
-		if info, err := os.Stat(dir); err == nil && info.ModTime().After(at) {
-			newest, at = dir, info.ModTime()
-		}
-	}
-	if newest == "" {
-		return "", fmt.Errorf("no environment for %s in %s: test/lab/run frameworks -install", name, cache)
-	}
-	return newest, nil
 }
 
 const (
