@@ -33,11 +33,11 @@
 //	ends CODES, signal NAME, drain N, up FILE..., awaits stdout|stderr TEXT
 //	                                                     of the job that runs
 //	report PATH ==|>=|<|has|len|atleast VALUE, says TEXT, took ATLEAST ATMOST,
-//	ranks HOST=N..., sees N, innocent                    of the job that has ended
+//	ranks HOST=N..., world N, sees N, innocent           of the job that has ended
 //	zero CODE WORDS [NAME=VALUE...] FLAGS... -- COMMAND...
 //	                                                     run among launchers that say 0
 //
-// CODES are separated by "|"; "!0" is any but 0. @WORDS are several words, or none. $MPIRUN, $RANK (a variable's name), $ACT, $HELLO and
+// CODES are separated by "|"; "!0" is any but 0, "any" is any. @WORDS are several words, or none. $MPIRUN, $RANK (a variable's name), $ACT, $HELLO and
 // $PI are those of the MPI; [openmpi] and [mpich] tell which one plays.
 //
 // Times are asserted only where the product promises them (a killed worker is

@@ -83,44 +83,6 @@ func TestRankThatAnMPIRunsRankWaitedForIsNamed(t *testing.T) {
 	})
 }
 
-// TestNoRankOfAnMPIRunIsBlamed: where the failure says nothing of others, where a rank may be
-// in its handler of SIGTERM, where stacks are not wanted, and where nothing fails.
-func TestNoRankOfAnMPIRunIsBlamed(t *testing.T) {
-	every(t, func(t *testing.T, f family) {
-		for name, c := range map[string]struct {
-			way   string
-			flags []string
-			code  int
-		}{
-			"a fault of its own":   {"bug", nil, 1},
-			"a handler of SIGTERM": {"save", nil, 1},
-			"--stacks=never":       {"load", []string{"--stacks=never"}, 1},
-			"a good run":           {"good", nil, 0},
-		} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				o := run(t, timesOut(t, f, c.way, c.flags...))
-				o.wants(t, c.code)
-				require.NotContains(t, o.err, "not waiting")
-				require.NotContains(t, o.err, "load_batch (")
-				require.Empty(t, o.report.Blames)
-				if c.code == 0 {
-					require.Regexp(t, `^agent: [^\n]* workers?[^\n]*\n(agent: [^\n]*\n)?$`, o.err)
-				}
-			})
-		}
-		t.Run("a stop", func(t *testing.T) {
-			t.Parallel()
-			j := start(t, timesOut(t, f, "load"))
-			await(t, j.out, "loads\n")
-			j.signal(syscall.SIGTERM)
-			o := j.wait()
-			require.NotContains(t, o.err, "not waiting")
-			require.Empty(t, o.report.Blames)
-		})
-	})
-}
-
 // laid writes the program of that file name into a directory of its own, and returns its path.
 func laid(t *testing.T, name string) string {
 	source, err := care.Source(name)

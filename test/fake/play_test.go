@@ -58,20 +58,7 @@ func playWith(t *testing.T, name string, f family) {
 	s := &stage{t: t, family: f}
 	testscript.Run(t, testscript.Params{
 		Files: []string{file},
-		Setup: func(env *testscript.Env) error {
-			s.work = env.WorkDir
-			attempts, steps, sources := filepath.Join(s.work, "attempts.sh"), filepath.Join(s.work, "steps.sh"), filepath.Join(s.work, "care")
-			if err := errors.Join(os.WriteFile(attempts, attemptsSource, 0o644), os.WriteFile(steps, stepsSource, 0o644), care.Lay(sources)); err != nil {
-				return err
-			}
-			env.Setenv("ATTEMPTS", attempts)
-			env.Setenv("CARE", sources)
-			for name, value := range map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "BIN": bin, "MPIRUN": f.mpirun, "RANK": f.rank, "MPI4PY": mpi4pyMPICH(),
-				"ACT": f.program("act"), "HELLO": f.program("hello"), "PROGRAMS": programs, "STEPS": steps, "PORT": strconv.Itoa(freePort(t)), "PI": f.program("pi"), "ALLREDUCE": filepath.Join(programs, "allreduce.py")} {
-				env.Setenv(name, value)
-			}
-			return nil
-		},
+		Setup: s.setUp,
 		Condition: func(cond string) (bool, error) {
 			switch cond {
 			case "openmpi", "mpich", "group":
@@ -82,7 +69,7 @@ func playWith(t *testing.T, name string, f family) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"run": s.run, "start": s.start, "call": s.call, "ends": s.ends, "signal": s.signal, "drain": s.drain,
 			"bad": s.bad, "up": s.up, "awaits": s.awaits, "report": s.report, "took": s.took, "ranks": s.ranks, "sees": s.sees,
-			"says": s.says, "innocent": s.innocent, "zero": s.zero,
+			"says": s.says, "world": s.world, "innocent": s.innocent, "zero": s.zero,
 		},
 	})
 }
@@ -98,6 +85,37 @@ type stage struct {
 	standIns string // of launchers, as zero has them
 }
 
+// setUp lays what scripts share into $WORK, and names the programs.
+func (s *stage) setUp(env *testscript.Env) error {
+	s.work = env.WorkDir
+	at := func(name string) string { return filepath.Join(s.work, name) }
+	err := care.Lay(at("care"))
+	for name, text := range map[string][]byte{"attempts.sh": attemptsSource, "steps.sh": stepsSource, "times_out.py": timesOutSource} {
+		err = errors.Join(err, os.WriteFile(at(name), text, 0o644))
+	}
+	for name, value := range map[string]string{
+		"PATH": bin + ":" + os.Getenv("PATH"), "BIN": bin, "PROGRAMS": programs, "BELOW": belowPrograms(s.t), "MPI4PY": mpi4pyMPICH(),
+		"MPIRUN": s.family.mpirun, "RANK": s.family.rank, "ACT": s.family.program("act"), "HELLO": s.family.program("hello"), "PI": s.family.program("pi"),
+		"ALLREDUCE": filepath.Join(programs, "allreduce.py"), "PORT": strconv.Itoa(freePort(s.t)),
+		"ATTEMPTS": at("attempts.sh"), "STEPS": at("steps.sh"), "CARE": at("care"),
+	} {
+		env.Setenv(name, value)
+	}
+	return err
+}
+
+// spread splits words that begin with "@" at their blanks.
+func spread(words []string) (all []string) {
+	for _, word := range words {
+		if several, ok := strings.CutPrefix(word, "@"); ok {
+			all = append(all, strings.Fields(several)...)
+		} else {
+			all = append(all, word)
+		}
+	}
+	return all
+}
+
 // split takes NAME=VALUE words from the front.
 func split(words []string) (env, rest []string) {
 	n := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") || !strings.Contains(w, "=") })
@@ -110,16 +128,9 @@ func split(words []string) (env, rest []string) {
 // start is `start [NAME=VALUE...] FLAGS... -- COMMAND...`: it starts `agent run` with a
 // report. A word that begins with "@" is several, or none.
 func (s *stage) start(_ *testscript.TestScript, _ bool, args []string) {
-	env, words := split(args)
+	env, words := split(spread(args))
 	c := agentRun(s.t, nil)
-	c.argv, c.env = c.argv[:len(c.argv)-1], env
-	for _, word := range words {
-		if several, ok := strings.CutPrefix(word, "@"); ok {
-			c.argv = append(c.argv, strings.Fields(several)...)
-		} else {
-			c.argv = append(c.argv, word)
-		}
-	}
+	c.argv, c.env = append(c.argv[:len(c.argv)-1], words...), env
 	s.job = start(s.t, c)
 }
 
@@ -148,7 +159,7 @@ func (s *stage) bad(ts *testscript.TestScript, neg bool, args []string) {
 func (s *stage) ends(ts *testscript.TestScript, _ bool, args []string) {
 	s.last = s.job.wait()
 	codes := strings.Split(args[0], "|")
-	good := slices.Contains(codes, strconv.Itoa(s.last.code)) || args[0] == "!0" && s.last.code != 0
+	good := slices.Contains(codes, strconv.Itoa(s.last.code)) || args[0] == "!0" && s.last.code != 0 || args[0] == "any"
 	require.True(s.t, good, "exit code %d, want %s\nstdout: %s\nstderr: %s", s.last.code, args[0], tail(s.last.out), tail(s.last.err))
 	out, err := filepath.Join(s.work, ".stdout"), filepath.Join(s.work, ".stderr")
 	ts.Check(os.WriteFile(out, []byte(s.last.out), 0o600))
@@ -201,6 +212,13 @@ func (s *stage) ranks(ts *testscript.TestScript, _ bool, args []string) {
 		want[host] = n
 	}
 	require.Equal(s.t, want, perWorker(s.t, ranks(s.t, s.last.out)))
+}
+
+// world is `world N`: the ranks 0 to N-1 are of one world.
+func (s *stage) world(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	ofWorld(s.t, s.last, n)
 }
 
 // says is `says TEXT`: it is in one of the two outputs.

@@ -27,3 +27,4 @@ func TestScriptsThatStayInTheLauncher(t *testing.T)  { play(t, "launcher-only") 
 func TestUnknownHost(t *testing.T)                   { playEach(t, "unknown-host") }
 func TestHangs(t *testing.T)                         { playStarters(t, "hangs") }
 func TestProgress(t *testing.T)                      { playStarters(t, "progress") }
+func TestNoRankOfAnMPIRunIsBlamed(t *testing.T)      { playEach(t, "no-blame") }
