@@ -49,7 +49,7 @@ func wrappings(t *testing.T) map[string]func(launcher, dir string) []string {
 var worldLine = regexp.MustCompile(`(?m)world rank=(\d+) of (\d+) local=(\d+) at (\S+)$`)
 
 // ofWorld wants ranks 0 to n-1 of one world, and all at one place.
-func ofWorld(t *testing.T, o outcome, n int) {
+func ofWorld(t testing.TB, o outcome, n int) {
 	t.Helper()
 	var ranks []string
 	var places []string
@@ -73,7 +73,7 @@ func ofWorld(t *testing.T, o outcome, n int) {
 var belowSources embed.FS
 
 // belowPrograms lays the stand-ins into a directory.
-func belowPrograms(t *testing.T) string {
+func belowPrograms(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	sources, err := fs.Sub(belowSources, "testdata/below")

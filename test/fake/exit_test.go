@@ -51,7 +51,7 @@ func TestVersionsAgree(t *testing.T) {
 var swallowing []byte
 
 // swallower lays stand-ins of launchers into a directory that is to be first in PATH.
-func swallower(t *testing.T) string {
+func swallower(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"deepspeed", "horovodrun", "ray", "accelerate", "torchrun", "mpirun", "mpiexec.hydra"} {

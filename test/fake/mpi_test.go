@@ -27,7 +27,7 @@ type rank struct {
 
 var helloLine = regexp.MustCompile(`(?m)^rank (\d+) of (\d+) on (\S+) session (\S+) pid \d+ cpus (\S+)$`)
 
-func ranks(t *testing.T, text string) []rank {
+func ranks(t testing.TB, text string) []rank {
 	t.Helper()
 	var all []rank
 	for i, m := range helloLine.FindAllStringSubmatch(text, -1) {
@@ -44,7 +44,7 @@ func ranks(t *testing.T, text string) []rank {
 }
 
 // perWorker counts ranks, and sees that each worker has a session of its own.
-func perWorker(t *testing.T, all []rank) map[string]int {
+func perWorker(t testing.TB, all []rank) map[string]int {
 	t.Helper()
 	count, sessionOf, workerOf := map[string]int{}, map[string]string{}, map[string]string{}
 	for _, r := range all {

@@ -55,7 +55,7 @@ func playWith(t *testing.T, name string, f family) {
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), name+".txtar")
 	require.NoError(t, os.WriteFile(file, text, 0o644))
-	s := &stage{t: t, family: f}
+	s := &stage{family: f}
 	testscript.Run(t, testscript.Params{
 		Files: []string{file},
 		Setup: s.setUp,
@@ -76,18 +76,19 @@ func playWith(t *testing.T, name string, f family) {
 
 // stage is where a script plays.
 type stage struct {
-	t      *testing.T
+	t      testing.TB // of the script
 	family family
 	work   string
 	job    *job
 	last   outcome
+	asked  time.Duration // when the job was last told to stop, from its start
 
 	standIns string // of launchers, as zero has them
 }
 
 // setUp lays what scripts share into $WORK, and names the programs.
 func (s *stage) setUp(env *testscript.Env) error {
-	s.work = env.WorkDir
+	s.t, s.work = env.T().(testing.TB), env.WorkDir
 	at := func(name string) string { return filepath.Join(s.work, name) }
 	err := care.Lay(at("care"))
 	for name, text := range map[string][]byte{"attempts.sh": attemptsSource, "steps.sh": stepsSource, "times_out.py": timesOutSource} {
@@ -131,7 +132,7 @@ func (s *stage) start(_ *testscript.TestScript, _ bool, args []string) {
 	env, words := split(spread(args))
 	c := agentRun(s.t, nil)
 	c.argv, c.env = append(c.argv[:len(c.argv)-1], words...), env
-	s.job = start(s.t, c)
+	s.job, s.asked = start(s.t, c), 0
 }
 
 // run is `run CODES ...`: start, and ends CODES.
@@ -143,7 +144,7 @@ func (s *stage) run(ts *testscript.TestScript, neg bool, args []string) {
 // call is `call CODES [NAME=VALUE...] WORDS...`: any other command line.
 func (s *stage) call(ts *testscript.TestScript, neg bool, args []string) {
 	env, words := split(args[1:])
-	s.last, s.job = outcome{}, start(s.t, call{argv: words, env: env})
+	s.last, s.asked, s.job = outcome{}, 0, start(s.t, call{argv: words, env: env})
 	s.ends(ts, neg, args[:1])
 }
 
@@ -171,6 +172,7 @@ var signals = map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.
 
 // signal is `signal NAME`, to the job's own process.
 func (s *stage) signal(_ *testscript.TestScript, _ bool, args []string) {
+	s.asked = time.Since(s.job.began)
 	s.job.signal(signals[args[0]])
 }
 
@@ -178,6 +180,7 @@ func (s *stage) signal(_ *testscript.TestScript, _ bool, args []string) {
 func (s *stage) drain(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
+	s.asked = time.Since(s.job.began)
 	ts.Check(syscall.Kill(s.job.workers(s.t)[n], syscall.SIGTERM))
 }
 
@@ -193,13 +196,15 @@ func (s *stage) awaits(_ *testscript.TestScript, _ bool, args []string) {
 	await(s.t, map[string]*proc.Output{"stdout": s.job.out, "stderr": s.job.err}[args[0]], args[1])
 }
 
-// took is `took ATLEAST ATMOST`: how long the last job ran.
+// took is `took ATLEAST ATMOST`: how long the last job ran, or what was left of it when it was
+// last told to stop.
 func (s *stage) took(ts *testscript.TestScript, _ bool, args []string) {
 	least, err := time.ParseDuration(args[0])
 	ts.Check(err)
 	most, err := time.ParseDuration(args[1])
 	ts.Check(err)
-	require.True(s.t, least <= s.last.took && s.last.took < most, "took %s, want %s to %s", s.last.took, least, most)
+	took := s.last.took - s.asked
+	require.True(s.t, least <= took && took < most, "took %s, want %s to %s", took, least, most)
 }
 
 // ranks is `ranks HOST=N...`: so many ranks said hello from each, all in one session of it.

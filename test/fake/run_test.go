@@ -39,7 +39,7 @@ type call struct {
 // job is a call that runs. The mark stands in the environment of all its
 // processes.
 type job struct {
-	t      *testing.T
+	t      testing.TB
 	cmd    *exec.Cmd
 	mark   string
 	dir    string // $MUSTER_DIR
@@ -60,13 +60,13 @@ type outcome struct {
 }
 
 // agentRun is `agent run -- command` with flags and a report.
-func agentRun(t *testing.T, flags []string, command ...string) call {
+func agentRun(t testing.TB, flags []string, command ...string) call {
 	argv := append([]string{"agent", "run", "--report", filepath.Join(t.TempDir(), "report.json")}, flags...)
 	return call{argv: append(append(argv, "--"), command...)}
 }
 
 // start runs c, and ends it with the test if it has not ended before.
-func start(t *testing.T, c call) *job {
+func start(t testing.TB, c call) *job {
 	t.Helper()
 	j := &job{t: t, mark: rand.Text(), out: proc.NewOutput(), err: proc.NewOutput(), ended: make(chan struct{})}
 	path := c.argv[0]
@@ -166,19 +166,19 @@ func (j *job) signal(s syscall.Signal) {
 }
 
 // run is start and wait.
-func run(t *testing.T, c call) outcome {
+func run(t testing.TB, c call) outcome {
 	t.Helper()
 	return start(t, c).wait()
 }
 
 // wants asserts the code, and shows what was said when it is another.
-func (o outcome) wants(t *testing.T, code int) {
+func (o outcome) wants(t testing.TB, code int) {
 	t.Helper()
 	require.Equal(t, code, o.code, "exit code\nstdout: %s\nstderr: %s", tail(o.out), tail(o.err))
 }
 
 // shortDir is a private directory whose path leaves room for a socket's.
-func shortDir(t *testing.T) string {
+func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "mf")
 	require.NoError(t, err)
@@ -187,7 +187,7 @@ func shortDir(t *testing.T) string {
 }
 
 // freePort is a port of the loopback address that nobody listens at.
-func freePort(t *testing.T) int {
+func freePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -205,7 +205,7 @@ func tail(text string) string {
 
 // await returns when text has been written, and fails when the process has ended, or time
 // has passed, without.
-func await(t *testing.T, o *proc.Output, text string) {
+func await(t testing.TB, o *proc.Output, text string) {
 	t.Helper()
 	require.NoError(t, o.Await(text, patience), "%s", tail(o.String()))
 }

@@ -157,7 +157,7 @@ while True: time.sleep(0.1)'`,
 }
 
 // workers are the processes of the job's fake workers, in their order.
-func (j *job) workers(t *testing.T) (pids []int) {
+func (j *job) workers(t testing.TB) (pids []int) {
 	t.Helper()
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", j.cmd.Process.Pid))
 	require.NoError(t, err)
@@ -179,7 +179,7 @@ func (j *job) workers(t *testing.T) (pids []int) {
 }
 
 // worker is the process of the job's last fake worker.
-func (j *job) worker(t *testing.T) (pid int) {
+func (j *job) worker(t testing.TB) (pid int) {
 	t.Helper()
 	all := j.workers(t)
 	return all[len(all)-1]
