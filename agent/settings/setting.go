@@ -11,7 +11,9 @@ type Setting struct {
 	Name  string // of the flag, without dashes
 	Short string // one letter; "" if it has none
 	Kind  Kind
-	// Field is the path in the spec of a LaunchJob; "" if a job has no such field.
+	// First says that --help shows it; --help-all shows the others too.
+	First bool
+	// Field is its path in the spec of a LaunchJob; "": a job has no such field.
 	Field             string
 	Run, Join, Submit Use
 }

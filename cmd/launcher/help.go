@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,18 +61,39 @@ const exitCodes = `exit codes
   128+n     ended by signal n
 `
 
-// printHelp prints usage and examples first, then the flags by group. It does not use cobra's
-// templates, because text/template makes the linker keep every exported method of every dependency.
-func printHelp(cmd *cobra.Command, _ []string) {
+// helpAll is --help with every flag.
+const helpAll = "--help-all"
+
+// asHelp turns --help-all among the flags at the beginning of args into --help, and says
+// whether it was there.
+func asHelp(args []string) (asked []string, all bool) {
+	for i, word := range args {
+		if word == helpAll {
+			return slices.Concat(args[:i], []string{"--help"}, args[i+1:]), true
+		}
+		if i > 0 && (word == "--" || !strings.HasPrefix(word, "-")) {
+			break
+		}
+	}
+	return args, false
+}
+
+// printHelp writes usage and examples first, then the flags by group: all of them, or the
+// first ones. It is hand-made: cobra's templates would pull in text/template, and with that
+// every exported method of every dependency.
+func printHelp(cmd *cobra.Command, all bool) {
 	w := cmd.OutOrStdout()
 	fmt.Fprintln(w, strings.TrimRight(cmd.Long, "\n"))
-	for _, g := range groupsOf(cmd) {
+	groups, left := groupsOf(cmd, all)
+	for _, g := range groups {
 		fmt.Fprintf(w, "\n%s\n%s", g.title, g.set.FlagUsagesWrapped(110))
 	}
-	switch cmd.Name() {
-	case "submit":
+	switch {
+	case left > 0:
+		fmt.Fprintf(w, "\n%s %s lists %d more flags, and exit codes.\n", cmd.CommandPath(), helpAll, left)
+	case cmd.Name() == "submit":
 		fmt.Fprintf(w, "\n%s\n", submitCodes)
-	case "run":
+	case cmd.Name() == "run":
 		fmt.Fprintf(w, "\nEvery flag may be given as MUSTER_FLAG in the environment; a flag counts before it. A MUSTER_\nvariable that Muster does not know is refused.\n\n%s", exitCodes)
 	}
 }

@@ -23,6 +23,8 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 // run is the whole program. args does not include argv[0]. run returns the exit code.
 func run(ctx context.Context, args []string, streams Streams) int {
 	root := newRoot(streams)
+	args, all := asHelp(args)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { printHelp(cmd, all) })
 	if len(args) > 0 && args[0] == "--version" {
 		args = append([]string{"version"}, args[1:]...)
 	}
@@ -83,7 +85,6 @@ func newRoot(streams Streams) *cobra.Command {
 	root.SetErr(streams.Err)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(&cobra.Command{Use: "help [VERB]", Hidden: true, RunE: helpVerb(root)})
-	root.SetHelpFunc(printHelp)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return wrongFlag(cmd, err)
 	})

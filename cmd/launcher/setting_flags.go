@@ -39,5 +39,8 @@ func settingFlags(groups *[]group, verb settings.Verb, target any) {
 				set.String(s.Name, "", use.Help)
 			}
 		}
+		if !s.First {
+			_ = set.SetAnnotation(s.Name, rest, nil) // it was added above
+		}
 	}
 }

@@ -18,6 +18,10 @@ func (f *submitFlags) bind(cmd *cobra.Command) {
 	f.schedulingFlags(addGroup(&groups, "where it runs"))
 	f.endFlags(addGroup(&groups, "afterwards"))
 	whereFlags(addGroup(&groups, "the cluster"), &f.where)
+	for _, g := range groups {
+		later(g.set, "name", "image", "workers", "framework", "max-restarts", "gpus", "cpu", "memory", "env", "image-pull-secret", "delivery", "data", "sync-source",
+			"gang", "queue", "priority", "dry-run", "output", "wait", "logs", "timeout", "namespace")
+	}
 	bindGroups(cmd, groups)
 }
 

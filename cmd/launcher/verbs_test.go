@@ -1,7 +1,10 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -34,5 +37,22 @@ func TestEveryFlagHasAVariable(t *testing.T) {
 				require.Contains(t, settings.Known(), settings.Variable(flag.Name), cmd.Name())
 			})
 		}
+	}
+}
+
+// TestHelpFits holds help to the lines of a terminal.
+func TestHelpFits(t *testing.T) {
+	for verb, most := range map[string]int{"run": 60, "env": 60, "hosts": 60, "submit": 60, "logs": 40} {
+		out := filepath.Join(t.TempDir(), "out")
+		file, err := os.Create(out)
+		require.NoError(t, err)
+		streams := standard()
+		streams.Out = &printed{file: file}
+		require.Zero(t, run(t.Context(), []string{verb, "--help"}, streams))
+		require.NoError(t, file.Close())
+		text, err := os.ReadFile(out)
+		require.NoError(t, err)
+		require.Contains(t, string(text), "usage: agent "+verb)
+		require.LessOrEqual(t, strings.Count(string(text), "\n"), most, verb)
 	}
 }

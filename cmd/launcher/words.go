@@ -39,8 +39,11 @@ func groupOf(groups *[]group, title string) *pflag.FlagSet {
 	return addGroup(groups, title)
 }
 
-// annotation is the key of a flag's annotation with the title of its group.
-const annotation = "group"
+// Annotations of flags: annotation has a group's title, rest marks what --help-all alone shows.
+const (
+	annotation = "group"
+	rest       = "rest"
+)
 
 // bindGroups adds the flags of all groups to cmd.
 func bindGroups(cmd *cobra.Command, groups []group) {
@@ -56,18 +59,34 @@ func bindGroups(cmd *cobra.Command, groups []group) {
 	cmd.Flags().SortFlags = false
 }
 
-// groupsOf returns the flags of cmd as --help shows them: first those without a group.
-func groupsOf(cmd *cobra.Command) []group {
-	var groups []group
+// later leaves flags of set to --help-all, but for those named.
+func later(set *pflag.FlagSet, but ...string) {
+	set.VisitAll(func(flag *pflag.Flag) {
+		if !slices.Contains(but, flag.Name) {
+			_ = set.SetAnnotation(flag.Name, rest, nil) // it is there
+		}
+	})
+}
+
+// groupsOf gives the flags of cmd as --help shows them, or --help-all: those without a group
+// first. left says how many --help does not show.
+func groupsOf(cmd *cobra.Command, all bool) (groups []group, left int) {
 	addGroup(&groups, "flags")
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if _, later := flag.Annotations[rest]; later && !all {
+			left++
+			return
+		}
+		if flag.Name == "help" { // who reads this knows it
+			return
+		}
 		title := groups[0].title
 		if a := flag.Annotations[annotation]; len(a) > 0 {
 			title = a[0]
 		}
 		groupOf(&groups, title).AddFlag(flag)
 	})
-	return slices.DeleteFunc(groups, func(g group) bool { return !g.set.HasFlags() })
+	return slices.DeleteFunc(groups, func(g group) bool { return !g.set.HasFlags() }), left
 }
 
 // wrongFlag converts errors of pflag to sentences that say what is right.
