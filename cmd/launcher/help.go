@@ -41,7 +41,8 @@ transport, called by others
   rsh       mpirun's remote shell: agent rsh HOST COMMAND...
   attach    without a name: the far end of a link, run by pods/exec
 
-  version   what this is
+  version     what this is
+  completion  a script that makes a shell complete: agent completion bash
 
 agent VERB --help tells more.
 `

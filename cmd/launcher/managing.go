@@ -15,8 +15,9 @@ import (
 // managing returns the verbs for jobs in a cluster. They work from any machine.
 func managing(streams Streams) []*cobra.Command {
 	return []*cobra.Command{
-		newSubmit(streams), newList(streams), newGet(streams), newLogs(streams), newAttach(streams),
-		newStacks(streams), newScale(streams), newDelete(streams), newPrune(streams), newTop(streams),
+		newSubmit(streams), newList(streams), completesJobs(newGet(streams), false), completesJobs(newLogs(streams), false),
+		completesJobs(newAttach(streams), false), completesJobs(newStacks(streams), false), completesJobs(newScale(streams), false),
+		completesJobs(newDelete(streams), true), newPrune(streams), newTop(streams),
 	}
 }
 

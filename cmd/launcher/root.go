@@ -89,7 +89,7 @@ func newRoot(streams Streams) *cobra.Command {
 		return wrongFlag(cmd, err)
 	})
 	root.AddCommand(launching(streams)...)
-	root.AddCommand(newMetrics(streams), newConvert(streams), newVersion(streams))
+	root.AddCommand(newMetrics(streams), newConvert(streams), newVersion(streams), newCompletion(streams))
 	root.AddCommand(managing(streams)...)
 	for _, verb := range names.SmallVerbs() {
 		root.AddCommand(newElsewhere(verb))

@@ -15,7 +15,7 @@ import (
 // allVerbs returns the verbs of this binary, the most common ones first, and those of the small
 // binary. Users type `agent` for both.
 func allVerbs() []string {
-	return append([]string{"run", "env", "hosts", "metrics", "convert", "version", "help",
+	return append([]string{"run", "env", "hosts", "metrics", "convert", "version", "completion", "help",
 		"submit", "list", "get", "logs", "attach", "stacks", "scale", "delete", "prune", "top"}, names.SmallVerbs()...)
 }
 
@@ -25,7 +25,7 @@ func verbOf(args []string) error {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		return nil
 	}
-	if slices.Contains(allVerbs(), args[0]) {
+	if slices.Contains(allVerbs(), args[0]) || isAsked(args[0]) {
 		return nil
 	}
 	if framework.Detect(args[:1]) == "mpi" {
