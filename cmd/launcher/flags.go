@@ -45,6 +45,8 @@ func (f *flagSets) resolve(cmd *cobra.Command, command []string) (config.Config,
 		name := settings.Variable(flag.Name)
 		value := os.Getenv(name)
 		switch {
+		case len(flag.Annotations[origin]) > 0:
+			c.Origin[flag.Name] = flag.Annotations[origin][0]
 		case flag.Changed:
 			c.Origin[flag.Name] = "flag --" + flag.Name
 		case value != "" && flag.Name != "help" && !failure.IsServiceLink(environ, name, value):

@@ -33,7 +33,12 @@ func run(ctx context.Context, args []string, streams Streams) int {
 		err = verbOf(args)
 	}
 	root.SetArgs(args)
-	root.PersistentPreRunE = func(cmd *cobra.Command, words []string) error { return ranksAsNamespace(cmd, args, words) }
+	root.PersistentPreRunE = func(cmd *cobra.Command, words []string) error {
+		if err := ranksAsNamespace(cmd, args, words); err != nil {
+			return err
+		}
+		return takeConfig(cmd, streams)
+	}
 	if err == nil {
 		err = root.ExecuteContext(ctx)
 	}

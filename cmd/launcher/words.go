@@ -39,10 +39,12 @@ func groupOf(groups *[]group, title string) *pflag.FlagSet {
 	return addGroup(groups, title)
 }
 
-// Annotations of flags: annotation has a group's title, rest marks what --help-all alone shows.
+// Annotations of flags: annotation has a group's title, rest marks what --help-all alone shows,
+// origin says what has set a flag if not the command line.
 const (
 	annotation = "group"
 	rest       = "rest"
+	origin     = "origin"
 )
 
 // bindGroups adds the flags of all groups to cmd.

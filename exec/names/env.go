@@ -39,7 +39,9 @@ const (
 	EnvPodIndex = "MUSTER_POD_INDEX"
 	// EnvCompletionIndex is set by Indexed Jobs.
 	EnvCompletionIndex = "JOB_COMPLETION_INDEX"
-	// EnvOutput is --output of agent run. OutputTag puts the rank before each line.
+	// EnvConfig is the path of the file of settings, in place of muster.yaml beside the caller.
+	EnvConfig = "MUSTER_CONFIG"
+	// EnvOutput is --output of agent run; OutputTag has it put the rank before each line.
 	EnvOutput = "MUSTER_OUTPUT"
 	OutputTag = "tag"
 	// EnvLogFormat is --log-format of agent run. LogJSON makes each line of the log a JSON object.

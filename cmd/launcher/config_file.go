@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/progress"
+	"github.com/musterhq/muster/agent/settings"
+	"github.com/musterhq/muster/exec/names"
+)
+
+// configName is the file of settings that is read where it lies in the working directory.
+const configName = "muster.yaml"
+
+// configFile is a file of settings: for each verb, values by the names of its flags.
+//
+//	run:
+//	  workers: 4
+//	  env: {NCCL_DEBUG: INFO}
+//	submit:
+//	  image: repo/pi:1
+type configFile struct {
+	path  string
+	verbs map[string]map[string]any
+}
+
+// readConfig reads the file that MUSTER_CONFIG names, else muster.yaml if there is one. The
+// pods of a job take none of their own accord: what a job does stands in its objects.
+func readConfig() (*configFile, error) {
+	path := os.Getenv(names.EnvConfig)
+	named := path != ""
+	if !named {
+		if os.Getenv(names.EnvJob) != "" || os.Getenv(names.EnvPodUID) != "" {
+			return nil, nil
+		}
+		path = configName
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && !named {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, failure.New(names.ExitData, "", "read settings: %w", err)
+	}
+	found := map[string]any{}
+	if text, err = yaml.YAMLToJSONStrict(text); err == nil {
+		numbers := json.NewDecoder(bytes.NewReader(text))
+		numbers.UseNumber() // 10000000 is not 1e+07
+		err = numbers.Decode(&found)
+	}
+	if err != nil {
+		return nil, failure.New(names.ExitData, below, "%s: %w", path, err)
+	}
+	return byVerb(path, found)
+}
+
+// below says how the file is made.
+const below = "flags stand below their verb: run: {workers: 4}"
+
+// byVerb refuses what is no verb, or has no flags.
+func byVerb(path string, found map[string]any) (*configFile, error) {
+	f := &configFile{path: path, verbs: map[string]map[string]any{}}
+	for _, verb := range slices.Sorted(maps.Keys(found)) {
+		flags, ok := found[verb].(map[string]any)
+		if !slices.Contains(allVerbs(), verb) {
+			way := below
+			if like := nearest(verb); like != "" {
+				way = "did you mean " + like + "?"
+			}
+			return nil, failure.New(names.ExitData, way, "%s: %q is no verb", path, verb)
+		}
+		if !ok && found[verb] != nil {
+			return nil, failure.New(names.ExitData, below, "%s: %s: it takes flags, and no %v", path, verb, found[verb])
+		}
+		f.verbs[verb] = flags
+	}
+	return f, nil
+}
+
+// takeConfig fills the flags of cmd from the file of settings, and says which it took.
+func takeConfig(cmd *cobra.Command, streams Streams) error {
+	if slices.Contains([]string{"version", "completion", "help"}, cmd.Name()) || isAsked(cmd.Name()) {
+		return nil
+	}
+	f, err := readConfig()
+	if err != nil || f == nil {
+		return err
+	}
+	taken, err := f.fill(cmd)
+	if err != nil {
+		return err
+	}
+	quiet, _ := cmd.Flags().GetBool("quiet") // false where there is no such flag
+	format, _ := cmd.Flags().GetString("log-format")
+	if len(taken) > 0 && !quiet && format != names.LogJSON {
+		sayer(streams.Err)("%s sets %s", f.path, strings.Join(taken, ", "))
+	}
+	return nil
+}
+
+// fill sets the flags of cmd that neither the command line nor the environment has set, and
+// returns their names, sorted. env and hosts have the settings of run.
+func (f *configFile) fill(cmd *cobra.Command) ([]string, error) {
+	verb := cmd.Name()
+	asRun := slices.Contains([]string{"run", "env", "hosts"}, verb)
+	if asRun {
+		verb = "run"
+	}
+	var taken []string
+	for _, name := range slices.Sorted(maps.Keys(f.verbs[verb])) {
+		flag := cmd.Flags().Lookup(name)
+		if flag == nil || name == "help" {
+			return nil, failure.New(names.ExitData, failure.FlagHint(cmd.CommandPath(), name, flagNames(cmd)), "%s: %s has no setting %q", f.path, verb, name)
+		}
+		words, err := values(flag, f.verbs[verb][name])
+		if err != nil {
+			return nil, failure.New(names.ExitData, "", "%s: %s: %s: %w", f.path, verb, name, err)
+		}
+		if flag.Changed || asRun && os.Getenv(settings.Variable(name)) != "" {
+			continue
+		}
+		for _, word := range words {
+			if flag.Value.Set(word) != nil {
+				return nil, failure.New(names.ExitData, "", "%s: %s: %s=%q: it takes %s", f.path, verb, name, word, takes(flag))
+			}
+		}
+		flag.Changed = true
+		flag.Annotations = maps.Clone(flag.Annotations)
+		if flag.Annotations == nil {
+			flag.Annotations = map[string][]string{}
+		}
+		flag.Annotations[origin] = []string{"file " + f.path}
+		taken = append(taken, name)
+	}
+	return taken, nil
+}
+
+// values are what a flag is given for a value of the file: a list gives each of its items, an
+// object NAME=VALUE for each field. Rules are JSON.
+func values(flag *pflag.Flag, value any) ([]string, error) {
+	if _, isRule := flag.Value.(ruleFlag); isRule {
+		if flag.Name != progress.FlagList {
+			return nil, errors.New("rules stand in a list: progress: [{expect: 'step (\\d+)', within: 10m}]")
+		}
+		text, err := json.Marshal(value)
+		return []string{string(text)}, err
+	}
+	many := strings.HasSuffix(flag.Value.Type(), "Array") || strings.HasSuffix(flag.Value.Type(), "Slice")
+	var words []string
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			words = append(words, fmt.Sprint(item))
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			words = append(words, fmt.Sprintf("%s=%v", name, v[name]))
+		}
+	case nil:
+		return nil, errors.New("it has no value")
+	default:
+		return []string{fmt.Sprint(v)}, nil
+	}
+	if !many {
+		return nil, fmt.Errorf("it takes %s, and no list", takes(flag))
+	}
+	return words, nil
+}
