@@ -11,9 +11,9 @@ type Setting struct {
 	Name  string // of the flag, without dashes
 	Short string // one letter; "" if it has none
 	Kind  Kind
-	// First says that --help shows it; --help-all shows the others too.
+	// First says that --help shows the setting. --help-all shows all settings.
 	First bool
-	// Field is its path in the spec of a LaunchJob; "": a job has no such field.
+	// Field is the path in the spec of a LaunchJob; "" if a job has no such field.
 	Field             string
 	Run, Join, Submit Use
 }

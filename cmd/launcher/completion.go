@@ -44,12 +44,12 @@ func newCompletion(streams Streams) *cobra.Command {
 	}
 }
 
-// isAsked tells whether a shell asks what completes a line: cobra's own verbs.
+// isAsked reports whether verb is one of cobra's own, with which a shell asks for completions.
 func isAsked(verb string) bool {
 	return verb == cobra.ShellCompRequestCmd || verb == cobra.ShellCompNoDescRequestCmd
 }
 
-// completesJobs makes the shell complete the names of jobs behind cmd: one of them, or many.
+// completesJobs makes the shell complete the names of jobs after cmd: one name, or with many several.
 func completesJobs(cmd *cobra.Command, many bool) *cobra.Command {
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 && !many {
@@ -60,12 +60,12 @@ func completesJobs(cmd *cobra.Command, many bool) *cobra.Command {
 	return cmd
 }
 
-// jobNames lists the jobs of the namespace that the flags of cmd say. Where they cannot be
-// listed there are none: a shell has no place for the reason.
+// jobNames lists the jobs in the namespace that the flags of cmd name. If they cannot be listed, it
+// returns none, because a shell cannot show the reason.
 func jobNames(cmd *cobra.Command) []string {
 	var where jobs.Where
 	for flag, value := range map[string]*string{"namespace": &where.Namespace, "context": &where.Context, "kubeconfig": &where.Kubeconfig} {
-		*value, _ = cmd.Flags().GetString(flag) // every verb of jobs has them
+		*value, _ = cmd.Flags().GetString(flag) // every verb for jobs has them
 	}
 	api, err := open(where)
 	if err != nil {

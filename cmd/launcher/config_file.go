@@ -21,10 +21,10 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// configName is the file of settings that is read where it lies in the working directory.
+// configName is the name of the settings file in the working directory.
 const configName = "muster.yaml"
 
-// configFile is a file of settings: for each verb, values by the names of its flags.
+// configFile is a settings file. It has values for each verb, by the names of the verb's flags.
 //
 //	run:
 //	  workers: 4
@@ -36,8 +36,9 @@ type configFile struct {
 	verbs map[string]map[string]any
 }
 
-// readConfig reads the file that MUSTER_CONFIG names, else muster.yaml if there is one. The
-// pods of a job take none of their own accord: what a job does stands in its objects.
+// readConfig reads the file that MUSTER_CONFIG names, else muster.yaml if it exists. In the pods of a
+// job it reads only a file that MUSTER_CONFIG names, so that the job's objects say what it does. It
+// returns nil if there is no file to read.
 func readConfig() (*configFile, error) {
 	path := os.Getenv(names.EnvConfig)
 	named := path != ""
@@ -66,10 +67,10 @@ func readConfig() (*configFile, error) {
 	return byVerb(path, found)
 }
 
-// below says how the file is made.
+// below is the hint about the form of the file.
 const below = "flags stand below their verb: run: {workers: 4}"
 
-// byVerb refuses what is no verb, or has no flags.
+// byVerb checks that the file has verbs with flags below them.
 func byVerb(path string, found map[string]any) (*configFile, error) {
 	f := &configFile{path: path, verbs: map[string]map[string]any{}}
 	for _, verb := range slices.Sorted(maps.Keys(found)) {
@@ -89,7 +90,7 @@ func byVerb(path string, found map[string]any) (*configFile, error) {
 	return f, nil
 }
 
-// takeConfig fills the flags of cmd from the file of settings, and says which it took.
+// takeConfig sets flags of cmd from the settings file, and prints which ones it set.
 func takeConfig(cmd *cobra.Command, streams Streams) error {
 	if slices.Contains([]string{"version", "completion", "help"}, cmd.Name()) || isAsked(cmd.Name()) {
 		return nil
@@ -147,8 +148,8 @@ func (f *configFile) fill(cmd *cobra.Command) ([]string, error) {
 	return taken, nil
 }
 
-// values are what a flag is given for a value of the file: a list gives each of its items, an
-// object NAME=VALUE for each field. Rules are JSON.
+// values returns the words to set a flag to for a value in the file. A list gives each of its items,
+// and an object gives NAME=VALUE for each field. Rules are passed as JSON.
 func values(flag *pflag.Flag, value any) ([]string, error) {
 	if _, isRule := flag.Value.(ruleFlag); isRule {
 		if flag.Name != progress.FlagList {

@@ -62,11 +62,11 @@ const exitCodes = `exit codes
   128+n     ended by signal n
 `
 
-// helpAll is --help with every flag.
+// helpAll is the flag that prints help with every flag.
 const helpAll = "--help-all"
 
-// asHelp turns --help-all among the flags at the beginning of args into --help, and says
-// whether it was there.
+// asHelp replaces --help-all among the flags at the start of args by --help, and reports whether
+// it was there.
 func asHelp(args []string) (asked []string, all bool) {
 	for i, word := range args {
 		if word == helpAll {
@@ -79,9 +79,9 @@ func asHelp(args []string) (asked []string, all bool) {
 	return args, false
 }
 
-// printHelp writes usage and examples first, then the flags by group: all of them, or the
-// first ones. It is hand-made: cobra's templates would pull in text/template, and with that
-// every exported method of every dependency.
+// printHelp prints usage and examples first, then the flags by group: all of them, or those that most
+// users need. It does not use cobra's templates, because text/template makes the linker keep every
+// exported method of every dependency.
 func printHelp(cmd *cobra.Command, all bool) {
 	w := cmd.OutOrStdout()
 	fmt.Fprintln(w, strings.TrimRight(cmd.Long, "\n"))

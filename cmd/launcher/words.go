@@ -39,8 +39,8 @@ func groupOf(groups *[]group, title string) *pflag.FlagSet {
 	return addGroup(groups, title)
 }
 
-// Annotations of flags: annotation has a group's title, rest marks what --help-all alone shows,
-// origin says what has set a flag if not the command line.
+// Keys of a flag's annotations. annotation has the title of the flag's group. rest marks a flag that
+// only --help-all shows. origin names what set the flag, if it was not the command line.
 const (
 	annotation = "group"
 	rest       = "rest"
@@ -61,7 +61,7 @@ func bindGroups(cmd *cobra.Command, groups []group) {
 	cmd.Flags().SortFlags = false
 }
 
-// later leaves flags of set to --help-all, but for those named.
+// later marks the flags of set for --help-all, except for the named ones.
 func later(set *pflag.FlagSet, but ...string) {
 	set.VisitAll(func(flag *pflag.Flag) {
 		if !slices.Contains(but, flag.Name) {
@@ -70,8 +70,8 @@ func later(set *pflag.FlagSet, but ...string) {
 	})
 }
 
-// groupsOf gives the flags of cmd as --help shows them, or --help-all: those without a group
-// first. left says how many --help does not show.
+// groupsOf returns the flags of cmd as --help shows them, or with all as --help-all does: first those
+// without a group. left is the number of flags that it left out.
 func groupsOf(cmd *cobra.Command, all bool) (groups []group, left int) {
 	addGroup(&groups, "flags")
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
@@ -79,7 +79,7 @@ func groupsOf(cmd *cobra.Command, all bool) (groups []group, left int) {
 			left++
 			return
 		}
-		if flag.Name == "help" { // who reads this knows it
+		if flag.Name == "help" { // the reader has just used it
 			return
 		}
 		title := groups[0].title
