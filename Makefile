@@ -8,7 +8,7 @@ BIN     := $(CURDIR)/bin
 LDFLAGS := -s -w -T 0x411000
 # grpcnotrace: gRPC's tracing reaches html/template, which doubles the binary.
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -tags grpcnotrace
-LINT    := $(GO) tool -modfile=$(CURDIR)/test/lab/lint/go.mod golangci-lint run --config $(CURDIR)/.golangci.yml
+LINT    := $(GO) tool -modfile=$(CURDIR)/test/lab/lint/go.mod golangci-lint run --allow-parallel-runners --config $(CURDIR)/.golangci.yml
 # Files that only these tags have are linted too.
 TAGS    := mpi,speed,pauses,held,cost,culprit,e2e,skew,plugins
 TOOL    := $(GO) tool -modfile=test/lab/generate/go.mod
