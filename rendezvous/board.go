@@ -129,8 +129,8 @@ func (b *Board) choose(ranked []Worker) {
 // SetLink sets the state of the link to the pod with this uid.
 func (b *Board) SetLink(uid string, s LinkState) { b.links[uid] = s }
 
-// Workers returns the workers chosen so far, in rank order. Those that are Running are the ones to
-// connect to. The slice must not be changed.
+// Workers returns the workers chosen so far, in rank order. The launcher connects to
+// the workers that are Running. The slice must not be changed.
 func (b *Board) Workers() []Worker { return b.ranked }
 
 // API returns the failure of the API server, or nil while it answers.

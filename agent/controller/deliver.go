@@ -45,8 +45,8 @@ func (b builder) deliver(s slot, spec *corev1.PodSpec) {
 // wanted reports whether the agent runs in the slot's container.
 func (b builder) wanted(s slot) bool { return b.job.Spec.Launcher != nil || !b.unwrapped(s) }
 
-// installRights returns the security context of the container that copies the agent: the few rights
-// that Pod Security "restricted" allows, and the user of the container that the agent is for.
+// installRights returns the security context of the container that copies the agent. It has the few
+// rights that Pod Security "restricted" allows, and the user of the container that gets the agent.
 func installRights(of *corev1.SecurityContext) *corev1.SecurityContext {
 	rights := &corev1.SecurityContext{
 		AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),

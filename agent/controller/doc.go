@@ -11,9 +11,9 @@
 //	status.go    places + verdict -> the status, written once
 //	reconcile.go calls these in this order
 //
-// Builders are pure: pod.go, wrap.go (the agent before the user's command), deliver.go (how the
-// agent gets there), access.go (Service, ServiceAccount, Role, RoleBinding), token.go, gang.go.
-// refuse.go finds jobs that cannot be built.
+// Builders are pure. They are pod.go, wrap.go (the agent before the user's command), deliver.go (how
+// the agent gets there), token.go and gang.go. access.go builds Service, ServiceAccount, Role and
+// RoleBinding. refuse.go finds jobs that cannot be built.
 //
 // It promises:
 //

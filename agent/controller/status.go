@@ -113,7 +113,7 @@ func remember(s *v1alpha1.LaunchJobStatus, sc scene) {
 	}
 }
 
-// finish reports how the job ended, or that its pods start again.
+// finish reports how the job ended, or that its pods restart.
 func finish(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene) {
 	v := sc.verdict
 	if s.FirstFailure == nil {

@@ -61,7 +61,7 @@ func (r *Reconciler) shareToken(ctx context.Context, b builder, s *scene) (ready
 }
 
 // tokenGone reports whether a member cannot start because its Secret was deleted. A dry-run create
-// tells whether the name is free.
+// shows whether the name is free.
 func (r *Reconciler) tokenGone(ctx context.Context, b builder, places []place) (bool, error) {
 	if !slices.ContainsFunc(places, func(p place) bool {
 		if p.stage != starting {

@@ -14,10 +14,9 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// probe adds a readiness probe by which the launcher reports what is wrong with the run, if it may
-// have something to report: a hang, a broken progress rule, or a restart in the same pods. The
-// launcher needs no rights for this. The container is then not ready, and an event of the pod has
-// the launcher's words.
+// probe adds a readiness probe if the launcher may have something to report: a hang, a broken
+// progress rule, or a restart in the same pods. The container is then not ready, and an event of the
+// pod has the launcher's words. The launcher needs no rights for this.
 func (b builder) probe(own *corev1.Container) {
 	if b.job.Spec.HangAfter == nil && len(b.job.Spec.Progress) == 0 && maxRestarts(b.job) == 0 || own.ReadinessProbe != nil {
 		return

@@ -8,8 +8,8 @@ import (
 
 // Below returns the words of the launcher that a script starts. The script is the text of `bash
 // -c`, or a shell, Python or make file. read returns the text of a file, or "" if the file cannot
-// be read. Below returns nil if it finds no launcher, if the command is a launcher itself, or if
-// the script also starts mpirun: such a script has to run in the launcher.
+// be read. Below returns nil if it finds no launcher, or if the command is a launcher itself. It also
+// returns nil if the script starts mpirun, because such a script has to run in the launcher.
 //
 // Below reads only the text, so it does not find a launcher in a variable or in a program.
 func Below(argv []string, read func(path string) string) []string {
@@ -124,7 +124,7 @@ func shellText(words []string, read func(string) string) string {
 	return ""
 }
 
-// keywords are shell words that stand before a command.
+// keywords are shell words that may precede a command.
 var keywords = []string{"if", "then", "elif", "else", "while", "until", "do", "!", "{", "eval"}
 
 // separator reports whether r ends a shell command.

@@ -7,7 +7,7 @@ import (
 )
 
 // looks are programs that query a machine or clean it up. Their exit codes are answers: that of
-// pkill says whether there was a process to end.
+// pkill reports whether there was a process to end.
 var looks = []string{"true", ":", "test", "[", "[[", "which", "command", "type", "hash", "hostname", "uname", "id", "whoami", "uptime",
 	"date", "pwd", "echo", "printf", "ls", "stat", "cat", "head", "tail", "wc", "grep", "readlink", "realpath", "printenv", "ps", "pgrep", "pidof",
 	"nvidia-smi", "rocm-smi", "ibstat", "free", "df", "du", "nproc", "lscpu", "getent", "ip", "ifconfig",

@@ -15,9 +15,10 @@ const (
 	mostFiles = 4 << 20
 )
 
-// Validate returns an error if a Launch does not fit this Cluster: workers or ranks that do not
-// exist or occur twice, names that no environment or directory can hold, variables without a
-// reason. It checks what a plugin returns and, in tests, what every framework returns.
+// Validate returns an error if a Launch does not fit this Cluster, for example because a worker or a
+// rank does not exist or occurs twice. Other errors are names that no environment or directory can
+// hold, and variables without a reason. Validate checks what a plugin returns and, in tests, what
+// every framework returns.
 func Validate(l Launch, c Cluster) error {
 	if err := validEnv(l.Env); err != nil {
 		return fmt.Errorf("the launcher's environment: %w", err)

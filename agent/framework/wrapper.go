@@ -13,8 +13,8 @@ var wrappers = []string{"env", "timeout", "nice", "ionice", "chrt", "taskset", "
 // environments run a program in a Python environment, after the word `run`.
 var environments = []string{"uv", "poetry", "pipenv", "pdm", "rye", "conda", "mamba", "micromamba"}
 
-// operand reports whether a word is an argument that wrappers take besides options and assignments:
-// a time, a mask, a list of CPUs or nodes, a signal or a numeric user.
+// operand reports whether a word is an argument that wrappers take besides options and assignments.
+// Such a word is a time, a mask, a list of CPUs or nodes, a signal or a numeric user.
 func operand(word string) bool {
 	if word == "all" {
 		return true

@@ -39,8 +39,8 @@ func (e End) bad() bool {
 	return e.Err != nil || e.Exit.Code != 0 || e.Exit.Failed != nil || e.Exit.Error != "" || e.Exit.Reason != "" && e.Exit.Reason != wire.ReasonStopped
 }
 
-// Code returns the exit code for the failure: that of the process, 128+n for a signal, 75 if the
-// address that it waited for never answered, 76 if its worker was lost.
+// Code returns the exit code for the failure: that of the process, or 128+n for a signal. It is 75
+// if the address that the process waited for never answered, and 76 if its worker was lost.
 func (e End) Code() int {
 	switch {
 	case e.late:

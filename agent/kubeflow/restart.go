@@ -93,7 +93,7 @@ func (c *conversion) exitCodes(all []replica) {
 	}
 }
 
-// inPlace reports whether the agent stands before every command, and can restart it. If only the
+// inPlace reports whether the agent wraps every command, and so can restart it. If only the
 // image knows the command, the job is restarted with new pods.
 func (c *conversion) inPlace(all []replica) bool {
 	if c.commands(all) {

@@ -81,7 +81,7 @@ func (r reader) mentionNone() {
 }
 
 // ranks recognizes an MPI job without the plugin mpi, as users wrote them before that plugin
-// existed: a task with one pod runs mpirun, and the pods of the other task wait with sshd.
+// existed. In such a job a task with one pod runs mpirun, and the pods of the other wait with sshd.
 func (p *plugins) ranks(tasks []*task) {
 	if len(tasks) != 2 {
 		return

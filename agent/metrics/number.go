@@ -9,8 +9,8 @@ import (
 )
 
 // number reads the number at the start of b: its value, and its length in bytes without a unit. ok
-// is false if b starts with no number, or with something that only starts like one: a date, an
-// address, a number with thousands separators, a hexadecimal number, a number beyond float64.
+// is false if b starts with no number, or with something that only starts like one. Examples are
+// dates, addresses, thousands separators, hexadecimal numbers and numbers beyond float64.
 func number(b []byte) (value float64, length int, ok bool) {
 	if value, length, ok = special(b); ok {
 		return value, length, true

@@ -18,9 +18,9 @@
 // A line ends with a line feed or a carriage return, so the states of a progress bar are lines.
 // Colors (escape sequences) are removed before matching. The first 64 KiB of a line are matched.
 //
-// It promises that a line without the literal text of a rule costs no regular expression, that
-// memory does not grow with the output, and that a rule fires once until it is satisfied again. A
-// Watch may be used by several goroutines.
+// It promises that a line without the literal text of a rule costs no regular expression. Memory
+// does not grow with the output. A rule fires once until it is satisfied again. A Watch may be used
+// by several goroutines.
 //
 // It does not print, stop anything, or start timers.
 package progress

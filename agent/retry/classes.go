@@ -9,8 +9,8 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Default lists the classes that are retried unless the user says otherwise: exit by INT, KILL or
-// TERM, which come from outside the program, a lost worker, and a failure of our own
+// Default lists the classes that are retried unless the user says otherwise. They are the exits by
+// INT, KILL or TERM, which come from outside the program, a lost worker, and a failure of our own
 // infrastructure. ABRT (134), SEGV (139) and 255 are the program's own failures.
 const Default = "130,137,143,lost,infra"
 

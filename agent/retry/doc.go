@@ -1,5 +1,5 @@
-// Package retry decides whether to start another attempt after a run has ended: which ends are
-// worth it, how many attempts there are, and how long to wait before the next one. The launcher
+// Package retry decides whether to start another attempt after a run has ended, and how long to wait
+// before it. It knows which ends are worth a retry, and how many attempts there may be. The launcher
 // uses it to restart a group, and so does `agent join`.
 //
 // It is pure and reads no clock. [Parse] reads the user's classes of ends. [Account.Decide] takes

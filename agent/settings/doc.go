@@ -1,5 +1,5 @@
-// Package settings is the one table of the options of a run: the name of each on a command line, in
-// the environment and in a LaunchJob, the values that it takes, and its default.
+// Package settings is the one table of the options of a run. It has the name of each on a command
+// line, in the environment and in a LaunchJob, the values that it takes, and its default.
 //
 // The flags of agent run, env, hosts, join and submit come from it. So do the known MUSTER_*
 // variables, the defaults of launchers and members, and the values that the controller passes to

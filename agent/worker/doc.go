@@ -12,6 +12,6 @@
 // Its last words go to the termination message. docs/pid1.md says what it does with each signal,
 // orphan and exit code; test/pid1 enforces that.
 //
-// The package also has the three small verbs that run beside PID 1: Attach, the bridge that
-// pods/exec runs; Ready, for probes; and Install, which copies the agent into a shared directory.
+// The package also has the three small verbs that run beside PID 1. Attach is the bridge that
+// pods/exec runs, Ready is for probes, and Install copies the agent into a shared directory.
 package worker

@@ -39,7 +39,7 @@ func (c *cluster) terminate(i int) {
 	}))
 }
 
-// anew creates the pod i again, with another uid.
+// anew replaces the pod i by one with another uid.
 func (c *cluster) anew(i, time int) {
 	c.start(i, func(pod *corev1.Pod) { pod.UID = types.UID(fmt.Sprintf("uid-%d-%d", i, time)) })
 }

@@ -197,9 +197,9 @@ func said(ts *testscript.TestScript, args []string) {
 	ts.Fatalf("%s never had %q", args[0], args[1])
 }
 
-// pod is `pod JOB-ROLE[-N] STATE`. STATE is Pending, Running, Stopping (its own container has ended
-// and a sidecar has not), Evicted (before it started), Cleared (it has ended, and its node has lost
-// the log), or an exit code.
+// pod is `pod JOB-ROLE[-N] STATE`. STATE is Pending, Running, or an exit code. Stopping means that
+// its own container has ended and a sidecar has not. Evicted means before it started. Cleared means
+// that it has ended, and its node has lost the log.
 func (o *office) pod(ts *testscript.TestScript, args []string) {
 	name, state := args[0], args[1]
 	job, place, _ := strings.Cut(name, "-")

@@ -42,8 +42,8 @@ func adopt(fd int, reads bool) (io.ReadWriteCloser, error) {
 
 // reopen opens the end of a pipe a second time. The new open file description may be non-blocking,
 // because O_NONBLOCK belongs to the description and not to the pipe (open(2), pipe(7)). reopen
-// returns nil if that is not possible: without /proc, for a pipe of another user, for writing to a
-// pipe without a reader, or if the poller has no room.
+// returns nil without /proc, for a pipe of another user, or if the poller has no room. It also
+// returns nil for writing to a pipe without a reader.
 func reopen(fd int, reads bool) *os.File {
 	mode := unix.O_WRONLY
 	if reads {

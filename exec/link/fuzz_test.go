@@ -19,7 +19,7 @@ import (
 )
 
 // script is a stream that returns the bytes of a worker and discards those of the launcher. At its
-// end it reports that the worker is gone for good.
+// end it reports that the worker is lost.
 type script struct{ *bytes.Reader }
 
 func (s script) Read(p []byte) (int, error) {

@@ -147,7 +147,7 @@ func (g *Gate) Wait(ctx context.Context) error {
 	}
 }
 
-// Done returns the pass. reached says whether the server could be reached, whatever it answered.
+// Done returns the pass. reached means that the server could be reached, whatever it answered.
 func (p Pass) Done(reached bool) {
 	g := p.gate
 	if g == nil {

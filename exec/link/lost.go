@@ -21,7 +21,7 @@ func (e *LostError) Unwrap() error { return e.Err }
 // errLost ends a dial or a connection of a worker that was given up.
 var errLost = errors.New("given up")
 
-// fate says whether the link is over, and why. It is decided once, by the owner or by Run.
+// fate records whether the link is over, and why. It is decided once, by the owner or by Run.
 type fate struct {
 	over chan struct{} // closed when it is decided
 	lost *LostError

@@ -165,7 +165,7 @@ func (w *wayState) refuse(d time.Duration) {
 	w.refused = time.Now().Add(d)
 }
 
-// tellsEnds reports whether the kernel tells how a process ended that another process collects.
+// tellsEnds reports whether the kernel shows how a process ended that another process collects.
 func tellsEnds(t *testing.T) bool {
 	var uts unix.Utsname
 	require.NoError(t, unix.Uname(&uts))

@@ -12,7 +12,7 @@ const (
 	LabelPod = "muster.dev/pod"
 	// LabelAttempt counts the attempts of a LaunchJob's pods, from 1.
 	LabelAttempt = "muster.dev/attempt"
-	// LabelServe on an object of Kubeflow's kinds, or on a namespace, says whether they are served
+	// LabelServe on an object of Kubeflow's kinds, or on a namespace, selects whether they are served
 	// in place: true or false.
 	LabelServe = "muster.dev/serve"
 

@@ -1,7 +1,7 @@
 // Package proc is what every PID 1 of ours does with processes, besides collecting them. It looks
-// up a program and starts it with the mark of its session, converts its end to a record, counts
-// memory kills, finds devices, and finds what a stop has to end. A worker (exec/session) and a
-// member (agent/join) use it, each over its own reap.Reaper.
+// up a program, starts it with the mark of its session, and converts its end to a record. It also
+// counts memory kills, finds devices, and finds what a stop has to end. A worker (exec/session) and
+// a member (agent/join) use it, each over its own reap.Reaper.
 //
 // The two roles differ on purpose in these parts:
 //

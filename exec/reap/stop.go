@@ -54,9 +54,9 @@ func (r *Reaper) Stop(ctx context.Context, find func() ([]Proc, error), grace ti
 
 // Drain is Stop with an order. It first sends sig only to the ranks of the first scan (Ranks),
 // because a program may expect INT or QUIT to stop it. It asks all others when these have ended, or
-// in the last part of grace (LastPart), helpers before launchers: torchrun and MPI daemons that are
-// asked earlier kill ranks that still save. If sig is not TERM, Drain sends TERM to all after half
-// of grace, including ranks that ignored sig.
+// in the last part of grace (LastPart). Helpers come before launchers: torchrun and MPI daemons that
+// are asked earlier kill ranks that still save. If sig is not TERM, Drain sends TERM to all after
+// half of grace, including ranks that ignored sig.
 func (r *Reaper) Drain(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration) (Report, error) {
 	return r.DrainTelling(ctx, find, sig, grace, nil, func([]Outcome) {})
 }

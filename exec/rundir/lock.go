@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockWithin bounds the wait for the lock. Who holds it opens a socket, which takes well under a
+// lockWithin bounds the wait for the lock. Its holder opens a socket, which takes well under a
 // millisecond. A process of our uid that holds it on purpose must not stop us.
 const lockWithin = time.Second
 

@@ -22,7 +22,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// mpis says whether the daemons of an MPI leave the session that started them.
+// mpis records whether the daemons of an MPI leave the session that started them.
 var mpis = map[string]bool{"Open MPI 4": true, "Open MPI 5": false, "MPICH 4.0": false, "MPICH 4.2": false, "Intel MPI": false}
 
 // bond is a worker, a launcher's link to it, and the connection between them.

@@ -14,7 +14,7 @@ type HelloRecord struct {
 	Epoch    Epoch  `json:"epoch"`
 	// LeaseSeconds is how long the worker keeps sessions without hearing from this launcher.
 	LeaseSeconds int `json:"leaseSeconds"`
-	// RshAgent is the path that daemons look up on workers. The answer says whether it can be
+	// RshAgent is the path that daemons look up on workers. The answer reports whether it can be
 	// executed there. Empty: not asked.
 	RshAgent string `json:"rshAgent,omitempty"`
 	// Reports says that the launcher accepts REPORT. Otherwise the worker sends none.

@@ -8,7 +8,7 @@
 // A connection begins with a proof that both sides hold the token of the job. Each side sends a
 // nonce and the keyed hash (HMAC-SHA256) of both nonces; the token is never sent. All further
 // frames are sealed: each carries the hash of itself and its number, under a key of this connection
-// and direction, so no frame can be inserted, dropped or replayed. Frames are not encrypted. Names
+// and direction. So no frame can be inserted, dropped or replayed. Frames are not encrypted. Names
 // and addresses of the members can be read on the way; no secret is sent.
 //
 // Both sides always send their complete state instead of changes. A connection may therefore break

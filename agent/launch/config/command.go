@@ -98,7 +98,7 @@ func (c Config) HereOnly() error {
 	return nil
 }
 
-// These values say whether Open MPI's mpirun runs. Its daemons look for the launcher's rsh agent
+// These values record whether Open MPI's mpirun runs. Its daemons look for the launcher's rsh agent
 // under the same path on every worker, and hang without it.
 const (
 	noMPIRun    = iota // processes on the workers, or Hydra, whose proxies look up no path

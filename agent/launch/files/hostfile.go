@@ -117,7 +117,7 @@ func (g given) write(list []byte) error {
 	return hostfile.Write(g.path, hostfile.Mark(list), 0o644)
 }
 
-// Sentence says whether --hostfile was read or written. It is "" without --hostfile.
+// Sentence reports whether --hostfile was read or written. It is "" without --hostfile.
 func (p Paths) Sentence(planned plan.Plan, workers int) string {
 	g := p.given
 	slots := 0

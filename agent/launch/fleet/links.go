@@ -31,7 +31,7 @@ type Dialers interface {
 type Account interface {
 	// Link records the state of a worker's link. parked means that it was closed on purpose.
 	Link(worker string, connected, parked bool)
-	// Forget ends the account of a link whose worker is gone.
+	// Forget ends the account of a link whose worker is lost.
 	Forget(worker string)
 	// Report records what PID 1 of a worker saw.
 	Report(worker string, rec wire.ReportRecord)

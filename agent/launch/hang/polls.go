@@ -29,7 +29,7 @@ type placed struct {
 	being  being
 }
 
-// polling records how long all ranks have stood in MPI calls, or have not moved.
+// polling records how long all ranks have been in MPI calls, or have not moved.
 type polling struct {
 	since  time.Time // when all first stood as they do now; zero: they do not
 	scenes map[string]Scene
@@ -58,7 +58,7 @@ func placedOf(r stacks.Rank) placed {
 	return placed{r.Worker, being{r.Record.Process.PID, r.Record.Process.Start}}
 }
 
-// stand reports whether the ranks stand where they stood at the last look.
+// stand reports whether the ranks are where they were at the last look.
 func (p *polling) stand(ranks []stacks.Rank) bool {
 	if len(ranks) != len(p.ranks) {
 		return false

@@ -78,7 +78,7 @@ func (b *Bystanders) Blame(e verdict.Evidence, lastWords []string) (sentence str
 }
 
 // apartFrom returns the ranks that were alive when one had failed, and that are known not to have
-// been told to end. The others may stand in a handler of SIGTERM, which must not be blamed. missing
+// been told to end. The others may be in a handler of SIGTERM, which must not be blamed. missing
 // has an entry for each of the others, because it is unknown what they did.
 func apartFrom(s hang.Standing, failed verdict.RankEnd, ends []verdict.RankEnd) (rest hang.Standing, missing []stacks.Rank) {
 	rest = s

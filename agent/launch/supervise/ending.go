@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// phase says whether and why the command is brought to its end. Each phase has its own schedule of
+// phase records whether the command is brought to its end, and why. Each phase has its own schedule of
 // signals, and gives way only to a stricter phase:
 //
 //	runs ----- restart -----> restart

@@ -199,7 +199,7 @@ func TestLostBeforeTheCommandBegan(t *testing.T) {
 	})
 }
 
-// The same holds if the watch learns only later that a recorded worker is gone, as in an elastic
+// The same holds if the watch learns only later that a recorded worker is lost, as in an elastic
 // run.
 func TestLostOnRecord(t *testing.T) {
 	s := &Supervisor{cfg: config.Config{Limits: config.Limits{Grace: time.Second}}, tally: tally.New(), voice: &console.Voice{Out: io.Discard}}

@@ -95,7 +95,7 @@ func (t *Tally) Again() {
 	t.job = newJob()
 }
 
-// Forget ends the account of a link whose worker is gone. A worker in its place has lost nothing.
+// Forget ends the account of a link whose worker is lost. A worker in its place has lost nothing.
 func (t *Tally) Forget(worker string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
