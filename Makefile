@@ -9,6 +9,7 @@ LDFLAGS := -s -w -T 0x411000
 # grpcnotrace: gRPC's tracing reaches html/template, which doubles the binary.
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -tags grpcnotrace
 LINT    := $(GO) tool -modfile=$(CURDIR)/test/lab/lint/go.mod golangci-lint run --allow-parallel-runners --config $(CURDIR)/.golangci.yml
+VALE    := $(GO) tool -modfile=$(CURDIR)/test/lab/lint/vale/go.mod vale --output line
 # Files that only these tags have are linted too.
 TAGS    := mpi,speed,pauses,held,cost,culprit,e2e,skew,plugins
 TOOL    := $(GO) tool -modfile=test/lab/generate/go.mod
@@ -93,12 +94,17 @@ deps: ## install what the tests need and is missing (root, Debian)
 PACKAGES ?= 4
 
 .PHONY: check
-check: ## what to run before each commit: golangci-lint, and unit tests without the race detector
+check: prose ## what to run before each commit: prose, golangci-lint, and unit tests without the race detector
 	$(LINT) --build-tags $(TAGS) ./...
 	$(GO) test -p $(PACKAGES) ./...
 
+# Plain English in pages and Go comments. check and lint run it.
+.PHONY: prose
+prose:
+	$(VALE) $$(git ls-files '*.md' '*.go')
+
 .PHONY: lint
-lint: fresh ## golangci-lint everywhere, go vet for rare tags and other systems; generated files are fresh
+lint: fresh prose ## prose, golangci-lint everywhere, go vet for rare tags and other systems; generated files are fresh
 	$(LINT) ./...
 	$(LINT) --build-tags $(TAGS) ./...
 	cd test/lab && $(LINT) --build-tags e2e,soak ./...
