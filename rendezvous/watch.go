@@ -16,9 +16,9 @@ import (
 )
 
 // Gate holds requests back while the API server is known not to answer. The links share it, so that
-// a server that comes back gets one probe instead of many requests. Wait returns when requests may
-// be sent, or ctx's error.
+// a server that comes back gets one probe instead of many requests.
 type Gate interface {
+	// Wait returns nil when requests may be sent, or ctx's error.
 	Wait(ctx context.Context) error
 }
 

@@ -11,6 +11,7 @@ import (
 
 // Opener opens sessions on one worker. It returns at once; Wait reports later failures.
 type Opener interface {
+	// Open starts the process. Its output goes to stdout and stderr.
 	Open(ctx context.Context, id string, spec wire.Spec, stdout, stderr io.Writer) (Session, error)
 }
 
@@ -18,7 +19,9 @@ type Opener interface {
 // has ended. If Wait succeeds, every byte of output has been written. A Session with a method
 // Signal(int) gets the signals that are passed on.
 type Session interface {
+	// Wait returns the exit record once the process has ended.
 	Wait(ctx context.Context) (wire.ExitRecord, error)
+	// Stop asks the process and its children to end; a KILL follows after grace.
 	Stop(grace time.Duration)
 }
 

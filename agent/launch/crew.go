@@ -51,8 +51,10 @@ type crew struct {
 	leaves atomic.Bool                              // a worker that was told to stop has ended the group
 }
 
+// Done implements supervise.Running.
 func (c *crew) Done() <-chan struct{} { return c.ended }
 
+// Signal implements supervise.Running.
 func (c *crew) Signal(sig syscall.Signal) { c.group.Signal(sig) }
 
 // Stop implements supervise.Running. The group has its own grace.

@@ -20,6 +20,7 @@ type polled struct {
 	socket bool
 }
 
+// Close implements io.Closer.
 func (p *polled) Close() error {
 	return errors.Join(p.set.Close(), p.file.Close())
 }

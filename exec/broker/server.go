@@ -31,6 +31,7 @@ const (
 
 // Resolver finds the worker that a host name means. Its error is for the user.
 type Resolver interface {
+	// Resolve returns the worker. host is as the user or mpirun wrote it.
 	Resolve(host string) (Target, error)
 }
 
@@ -42,13 +43,16 @@ type Target struct {
 
 // Opener opens sessions on one worker.
 type Opener interface {
+	// Open starts a session, or attaches to the one with that id. An empty id makes a new session.
 	Open(ctx context.Context, id string, spec wire.Spec, s Streams) (Session, error)
 }
 
 // Session is a command that runs on a worker. An error of Wait means that the worker was lost. If
 // Wait succeeds, every byte of output has been written.
 type Session interface {
+	// Wait returns the exit record once the command has ended.
 	Wait(ctx context.Context) (wire.ExitRecord, error)
+	// Stop ends every process of the session: TERM, and KILL after grace.
 	Stop(grace time.Duration)
 }
 

@@ -10,6 +10,7 @@ import (
 // answered. If the stream could not be made, or has ended, Read then returns the cause as a
 // *DialError. A stream is used once.
 type Dialer interface {
+	// Dial returns a new stream. ctx limits the dial, not the stream.
 	Dial(ctx context.Context) (io.ReadWriteCloser, error)
 }
 

@@ -166,4 +166,5 @@ func (d *Dialer) request(ctx context.Context, cfg *rest.Config, method string, u
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
+// RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

@@ -307,6 +307,7 @@ type hijacked struct {
 	e *Exec
 }
 
+// Hijack implements http.Hijacker.
 func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buf, err := http.NewResponseController(h.ResponseWriter).Hijack()
 	if err != nil {

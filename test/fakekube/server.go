@@ -265,6 +265,7 @@ type trackedConn struct {
 	s *Server
 }
 
+// Accept implements net.Listener.
 func (t tracked) Accept() (net.Conn, error) {
 	c, err := t.Listener.Accept()
 	if err != nil {
@@ -277,6 +278,7 @@ func (t tracked) Accept() (net.Conn, error) {
 	return tc, nil
 }
 
+// Close implements net.Conn.
 func (c *trackedConn) Close() error {
 	c.s.mu.Lock()
 	delete(c.s.conns, c)

@@ -96,6 +96,7 @@ type Opener func(context.Context, Config) (Plugin, error)
 
 // Starter starts a plugin's process. In a launcher that is PID 1 it must be the owner of wait4.
 type Starter interface {
+	// Start starts the command and returns at once. If it returns an error, nothing was started.
 	Start(Command) (Process, error)
 }
 

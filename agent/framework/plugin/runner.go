@@ -141,12 +141,20 @@ func (s *started) running() bool {
 	}
 }
 
-// Diagnose, Stdout, Stderr, Name and ID implement runner.Runner.
+// Diagnose implements runner.Runner.
 func (s *started) Diagnose(context.Context) string { return "" }
-func (s *started) Stdout() io.ReadCloser           { return s.out }
-func (s *started) Stderr() io.ReadCloser           { return s.err }
-func (s *started) Name() string                    { return s.name }
-func (s *started) ID() string                      { return s.name }
+
+// Stdout implements runner.Runner.
+func (s *started) Stdout() io.ReadCloser { return s.out }
+
+// Stderr implements runner.Runner.
+func (s *started) Stderr() io.ReadCloser { return s.err }
+
+// Name implements runner.Runner.
+func (s *started) Name() string { return s.name }
+
+// ID implements runner.Runner.
+func (s *started) ID() string { return s.name }
 
 // PluginToHost implements runner.Runner. The plugin's address must be a socket in the directory
 // that it was given.

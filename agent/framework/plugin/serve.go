@@ -49,6 +49,7 @@ type served struct {
 	once   sync.Once
 }
 
+// GRPCServer implements goplugin.GRPCPlugin.
 func (s *served) GRPCServer(_ *goplugin.GRPCBroker, server *grpc.Server) error {
 	server.RegisterService(description(), s)
 	return nil

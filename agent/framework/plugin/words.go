@@ -106,6 +106,7 @@ func (s *stderr) lastWords() string {
 	return clean(words, mostQuoted)
 }
 
+// Close implements io.Closer.
 func (s *stderr) Close() error { return s.pipe.Close() }
 
 // stdout keeps the first line, which should be the handshake.
@@ -135,6 +136,7 @@ func (s *stdout) firstLine() string {
 	return string(s.first)
 }
 
+// Close implements io.Closer.
 func (s *stdout) Close() error { return s.pipe.Close() }
 
 // clean makes foreign text fit for one line of ours.

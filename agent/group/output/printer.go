@@ -101,4 +101,5 @@ func (p *Printer) files(label string) (stdout, stderr io.WriteCloser, err error)
 // passing is a writer that Close does not close.
 type passing struct{ io.Writer }
 
+// Close implements io.Closer. It does nothing.
 func (passing) Close() error { return nil }

@@ -24,6 +24,7 @@ import (
 
 // Dialers dial workers: pods through the API server, or processes on this machine.
 type Dialers interface {
+	// Dialer returns what dials one worker.
 	Dialer(w rendezvous.Worker) link.Dialer
 }
 

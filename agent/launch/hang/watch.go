@@ -16,6 +16,7 @@ import (
 
 // Asker reports what the processes on one worker do.
 type Asker interface {
+	// Ask asks the worker once. The error says why there is no answer.
 	Ask(ctx context.Context) (wire.AnswerRecord, error)
 }
 

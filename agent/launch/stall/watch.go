@@ -210,6 +210,7 @@ func (f followed) Write(p []byte) (int, error) {
 	return f.to.Write(p)
 }
 
+// Close implements io.Closer.
 func (f followed) Close() error {
 	err := f.seen.Close()
 	if f.end != nil {

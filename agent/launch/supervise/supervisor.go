@@ -22,7 +22,9 @@ import (
 
 // Running is the user's command, in the launcher or as a group on the workers.
 type Running interface {
+	// Done returns a channel that is closed when the command has ended.
 	Done() <-chan struct{}
+	// Signal passes a signal on to the command.
 	Signal(sig syscall.Signal)
 	// Stop asks the command to end with sig; a KILL follows after grace. It returns the number of
 	// ranks that are asked. If number is 0, messages have the command's name instead. later gets

@@ -8,13 +8,18 @@ import (
 
 // Launcher is the process of an mpirun or a similar launcher.
 type Launcher interface {
+	// Name returns the name of the process, for messages.
 	Name() string
+	// Is reports whether both are the same process.
 	Is(other Launcher) bool
+	// Ended reports whether the process has ended.
 	Ended() bool
 	// Exit returns the exit code and the signal. known is false while the process runs, or if the
 	// kernel does not report them.
 	Exit() (code, signal int, known bool)
+	// Kill sends KILL to the process, if it still runs.
 	Kill()
+	// Close releases the process, which may still run.
 	Close()
 }
 
