@@ -26,7 +26,7 @@ func event(reason, message string, ago time.Duration) corev1.Event {
 	return corev1.Event{InvolvedObject: corev1.ObjectReference{Name: "w-3", UID: "u-w-3"}, Reason: reason, Message: message, LastTimestamp: metav1.NewTime(noon.Add(-ago))}
 }
 
-// TestBecause: the message names the missing object of a volume, with a hint.
+// TestBecause checks that the message names the missing object of a volume, with a hint.
 func TestBecause(t *testing.T) {
 	other := event("FailedMount", `secret "x" not found`, time.Second)
 	other.InvolvedObject.UID = "u-other"
@@ -61,8 +61,8 @@ func TestBecause(t *testing.T) {
 	require.False(t, rendezvous.Stuck(running, noon))
 }
 
-// TestBoardNamesTheVolume: the progress line and the report at the deadline name the volume, or the
-// missing right.
+// TestBoardNamesTheVolume checks that the progress line and the report at the deadline name the
+// volume, or the missing right.
 func TestBoardNamesTheVolume(t *testing.T) {
 	for name, tc := range map[string]struct {
 		shot rendezvous.Snapshot
@@ -79,8 +79,8 @@ func TestBoardNamesTheVolume(t *testing.T) {
 	}
 }
 
-// TestWatchReadsEventsOfStuckPods: events are read while a pod is stuck. A missing right is
-// reported and does not end the watch.
+// TestWatchReadsEventsOfStuckPods checks that events are read while a pod is stuck. A missing right
+// is reported and does not end the watch.
 func TestWatchReadsEventsOfStuckPods(t *testing.T) {
 	for name, tc := range map[string]struct {
 		status int

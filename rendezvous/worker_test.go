@@ -83,8 +83,8 @@ func TestStatic(t *testing.T) {
 	require.Empty(t, replaced)
 }
 
-// TestLostWithItsNode: the silence counts from its start, not from the taint that causes the pod's
-// deletion. A pod with the same plain name is the replacement.
+// TestLostWithItsNode checks that the silence counts from its start, not from the taint that causes
+// the pod's deletion. A pod with the same plain name is the replacement.
 func TestLostWithItsNode(t *testing.T) {
 	pod := shape(t, "node-silent")
 	pod.Labels = map[string]string{names.LabelPod: "w-3"}

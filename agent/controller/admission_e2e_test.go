@@ -46,8 +46,8 @@ func policy(t *testing.T, c client.Client, namespace string) {
 	require.Equal(t, 2, n)
 }
 
-// TestAccountsOfTheTemplates: a user who may create LaunchJobs but no pods cannot name an account
-// that they may not use.
+// TestAccountsOfTheTemplates checks that a user who may create LaunchJobs but no pods cannot name
+// an account that they may not use.
 func TestAccountsOfTheTemplates(t *testing.T) {
 	c, _, key := newWorld(t)
 	policy(t, c, key.Namespace)

@@ -230,8 +230,8 @@ func TestMadeAgainWhenKilled(t *testing.T) {
 	}
 }
 
-// TestNobodyElsesToken: a Secret with a name that the job's could have had is neither used nor
-// touched.
+// TestNobodyElsesToken checks that a Secret with a name that the job's could have had is neither
+// used nor touched.
 func TestNobodyElsesToken(t *testing.T) {
 	s := aStory(t, 0, false)
 	k := kindsOfJob[3]
@@ -244,8 +244,8 @@ func TestNobodyElsesToken(t *testing.T) {
 	require.Equal(t, "known to somebody", string(theirs.Data[tokenKey]))
 }
 
-// TestAnErrorThatStands: the third failure in a row becomes the job's reason and an event. A
-// successful reconcile removes it.
+// TestAnErrorThatStands checks that the third failure in a row becomes the job's reason and an
+// event. A successful reconcile removes it.
 func TestAnErrorThatStands(t *testing.T) {
 	for _, k := range []kindOfJob{kindsOfJob[1], kindsOfJob[3]} {
 		t.Run(k.name, func(t *testing.T) {

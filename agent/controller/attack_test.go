@@ -80,7 +80,7 @@ func TestTheRoleNamesNobodyElsesPod(t *testing.T) {
 	}
 }
 
-// TestTheRoleGoesWithThePods: a job that has ended or is suspended may reach no pod.
+// TestTheRoleGoesWithThePods checks that a job that has ended or is suspended may reach no pod.
 func TestTheRoleGoesWithThePods(t *testing.T) {
 	for name, end := range map[string]func(*story){
 		"succeeded": func(s *story) { s.kubelet(endsWith(0, s.clock.Now()), "vault-launcher") },
@@ -103,8 +103,8 @@ func TestTheRoleGoesWithThePods(t *testing.T) {
 	}
 }
 
-// TestNothingOfSomebodyElse: another owner's object with the name of a child is neither used nor
-// changed.
+// TestNothingOfSomebodyElse checks that another owner's object with the name of a child is neither
+// used nor changed.
 func TestNothingOfSomebodyElse(t *testing.T) {
 	for _, theirs := range []client.Object{
 		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "vault"}, Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Selector: map[string]string{"app": "vault"}}},

@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// TestPodsAreMadeInBatches: a reconcile of a large job ends after a batch, so that other jobs get a
-// turn. The next one creates the rest. The launcher is in the first batch.
+// TestPodsAreMadeInBatches checks that a reconcile of a large job ends after a batch, so that other
+// jobs get a turn. The next one creates the rest. The launcher is in the first batch.
 func TestPodsAreMadeInBatches(t *testing.T) {
 	for _, k := range []kindOfJob{{"launcher", true, 2*batch + 10}, {"members", false, 2*batch + 10}} {
 		t.Run(k.name, func(t *testing.T) {
@@ -43,8 +43,8 @@ func TestPodsAreMadeInBatches(t *testing.T) {
 	}
 }
 
-// TestTooLarge: no pod is created for a job with more workers than the flag allows, and the job's
-// reason says so.
+// TestTooLarge checks that no pod is created for a job with more workers than the flag allows, and
+// the job's reason says so.
 func TestTooLarge(t *testing.T) {
 	for _, k := range kindsOfJob {
 		t.Run(k.name, func(t *testing.T) {

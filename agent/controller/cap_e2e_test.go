@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// TestTheCRDCapsAJob: all roles together have at most 10000 workers.
+// TestTheCRDCapsAJob checks that all roles together have at most 10000 workers.
 func TestTheCRDCapsAJob(t *testing.T) {
 	c, _, key := newWorld(t)
 	for name, replicas := range map[string][]int32{"at the cap": {2000, 2000, 2000, 4000}, "one more": {2000, 2000, 2000, 4001}, "eight of the most": {10000, 10000, 10000, 10000, 10000, 10000, 10000, 10000}} {

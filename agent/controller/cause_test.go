@@ -21,8 +21,8 @@ func unstartable(file string) func(*corev1.Pod) {
 	}
 }
 
-// TestContainerThatCannotStart: the job's reason is the cause with a hint, not the runtime's
-// message.
+// TestContainerThatCannotStart checks that the job's reason is the cause with a hint, not the
+// runtime's message.
 func TestContainerThatCannotStart(t *testing.T) {
 	mpi, join := aJob(t, "mpi"), aJob(t, "join")
 	member := aBuilder(join).slots[0].name
@@ -52,7 +52,8 @@ func TestContainerThatCannotStart(t *testing.T) {
 	}
 }
 
-// TestDeliveryLeftOut: a job without spec.agent gets the agent by the default of the CRD.
+// TestDeliveryLeftOut checks that a job without spec.agent gets the agent by the default of the
+// CRD.
 func TestDeliveryLeftOut(t *testing.T) {
 	job := aJob(t, "mpi")
 	job.Spec.Agent = nil
@@ -60,8 +61,8 @@ func TestDeliveryLeftOut(t *testing.T) {
 	require.Equal(t, agentVolume, b.pod(b.slots[0], "pi-launcher").Spec.InitContainers[0].Name)
 }
 
-// TestLastWordOfTheWait: a job that ended while workers were starting does not report that they are
-// starting.
+// TestLastWordOfTheWait checks that a job that ended while workers were starting does not report
+// that they are starting.
 func TestLastWordOfTheWait(t *testing.T) {
 	for name, end := range map[string]func(*corev1.Pod){"failed": ended(3, time.Second, "it broke"), "well": ended(0, time.Second, "")} {
 		job := aJob(t, "mpi")
@@ -82,7 +83,7 @@ func TestLastWordOfTheWait(t *testing.T) {
 	}
 }
 
-// TestLaunchedWithoutALauncher: no message mentions a launcher in a job without one.
+// TestLaunchedWithoutALauncher checks that no message mentions a launcher in a job without one.
 func TestLaunchedWithoutALauncher(t *testing.T) {
 	job := aJob(t, "join")
 	b := aBuilder(job)

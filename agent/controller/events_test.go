@@ -26,8 +26,8 @@ func preparing(p *corev1.Pod) {
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}}}
 }
 
-// TestReasonNamesTheVolume: the job's reason is the kubelet's cause, also at the deadline. Without
-// the right to read events it names that right.
+// TestReasonNamesTheVolume checks that the job's reason is the kubelet's cause, also at the
+// deadline. Without the right to read events it names that right.
 func TestReasonNamesTheVolume(t *testing.T) {
 	said := corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "hpc"}, Type: corev1.EventTypeWarning, Reason: "FailedMount",
 		Message: `MountVolume.SetUp failed for volume "cfg" : configmap "nope" not found`, LastTimestamp: metav1.NewTime(now())}
@@ -70,7 +70,8 @@ func TestReasonNamesTheVolume(t *testing.T) {
 	}
 }
 
-// TestEventsAreOptional: a controller that may not read events still creates the launchers' Role.
+// TestEventsAreOptional checks that a controller that may not read events still creates the
+// launchers' Role.
 func TestEventsAreOptional(t *testing.T) {
 	job := aJob(t, "mpi")
 	refuse := func(o client.Object) error {

@@ -17,7 +17,8 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// TestGangs: the objects and labels for each scheduler except Volcano, which has a golden file.
+// TestGangs checks the objects and labels for each scheduler except Volcano, which has a golden
+// file.
 func TestGangs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		gang      v1alpha1.Gang
@@ -63,8 +64,8 @@ func TestGangs(t *testing.T) {
 	}
 }
 
-// TestGangKindGone: if a kind was served when the controller started but no longer is, the job
-// reports it as missing.
+// TestGangKindGone checks that if a kind was served when the controller started but no longer is,
+// the job reports it as missing.
 func TestGangKindGone(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "scheduling.volcano.sh", Version: "v1beta1", Kind: "PodGroup"}
 	remembers := meta.NewDefaultRESTMapper([]schema.GroupVersion{kind.GroupVersion()})
@@ -89,8 +90,8 @@ func TestGangKindGone(t *testing.T) {
 	require.Contains(t, said.message, "this cluster serves no PodGroup of scheduling.volcano.sh")
 }
 
-// TestKueue: without Kueue no pods are created. With it, the condition of Kueue's Workload is the
-// reason.
+// TestKueue checks that without Kueue no pods are created. With it, the condition of Kueue's
+// Workload is the reason.
 func TestKueue(t *testing.T) {
 	job := aJob(t, "mpi")
 	job.Spec.Gang = &v1alpha1.Gang{Backend: kueue, Queue: "gold"}
@@ -121,7 +122,7 @@ func TestKueue(t *testing.T) {
 	require.Equal(t, &obstacle{"GangUnschedulable", "Workload pi: insufficient unused quota"}, said)
 }
 
-// TestGangSays: the messages of the schedulers become the reason.
+// TestGangSays checks that the messages of the schedulers become the reason.
 func TestGangSays(t *testing.T) {
 	group := func(conditions ...any) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": conditions}}}

@@ -63,7 +63,7 @@ func objects(b builder) []any {
 	return all
 }
 
-// TestTemplatePassesThrough: everything in the user's template is unchanged in the pod.
+// TestTemplatePassesThrough checks that everything in the user's template is unchanged in the pod.
 func TestTemplatePassesThrough(t *testing.T) {
 	job := aJob(t, "mpi")
 	spec := &job.Spec.Roles[0].Template.Spec

@@ -12,8 +12,8 @@ import (
 	"github.com/musterhq/muster/agent/settings"
 )
 
-// TestFirstFailureOfMembers: without a launcher, firstFailure also has the last words of the
-// process that failed first, in whichever order the members' ends arrive. A lost member is the
+// TestFirstFailureOfMembers checks that without a launcher, firstFailure also has the last words of
+// the process that failed first, in whichever order the members' ends arrive. A lost member is the
 // cause, not "told to stop".
 func TestFirstFailureOfMembers(t *testing.T) {
 	const trace = "step 7\nTraceback (most recent call last):\nValueError: no data"
@@ -54,8 +54,9 @@ func TestFirstFailureOfMembers(t *testing.T) {
 	}
 }
 
-// TestMembersAreToldTheirGrace: a member does not use the API server, so its pod has a variable
-// with the grace of its processes. A value in the user's template takes precedence.
+// TestMembersAreToldTheirGrace checks that a member's pod has a variable with the grace of its
+// processes, because a member does not use the API server. A value in the user's template takes
+// precedence.
 func TestMembersAreToldTheirGrace(t *testing.T) {
 	grace := func(job string, change func(*corev1.PodSpec)) (values []string) {
 		b := aBuilder(aJob(t, job))

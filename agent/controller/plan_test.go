@@ -154,15 +154,15 @@ func TestLook(t *testing.T) {
 
 func hasLaunched(job *v1alpha1.LaunchJob) bool { return len(job.Status.Conditions) > 0 }
 
-// TestLostBeforeTheLaunch: a job without restarts that was not launched yet gets a lost worker
-// back.
+// TestLostBeforeTheLaunch checks that a job without restarts that was not launched yet gets a lost
+// worker back.
 func TestLostBeforeTheLaunch(t *testing.T) {
 	job := aJob(t, "mpi")
 	job.Spec.RestartPolicy = nil
 	require.Equal(t, []string{"pi-worker-1"}, look(job, aPod(job, "pi-launcher"), aPod(job, "pi-worker-0")).create)
 }
 
-// TestQuickJobWasLaunched: a job may end before the controller has seen it run.
+// TestQuickJobWasLaunched checks that a job may end before the controller has seen it run.
 func TestQuickJobWasLaunched(t *testing.T) {
 	job := aJob(t, "mpi")
 	for code, want := range map[int32]bool{0: true, 3: false} {
@@ -208,8 +208,9 @@ func TestCleaning(t *testing.T) {
 	require.Equal(t, 14*time.Second, s.look)
 }
 
-// TestLogsStay: a pod whose own container has ended keeps its log while the kubelet stops its
-// sidecars. An ordinary container, which the kubelet does not stop, must not occupy the node.
+// TestLogsStay checks that a pod whose own container has ended keeps its log while the kubelet
+// stops its sidecars. An ordinary container, which the kubelet does not stop, must not occupy the
+// node.
 func TestLogsStay(t *testing.T) {
 	native := func(p *corev1.Pod) { // the kubelet stops it within its grace period
 		p.Status.Phase = corev1.PodRunning
@@ -244,8 +245,8 @@ func TestLogsStay(t *testing.T) {
 	}
 }
 
-// TestInitContainerFailed: a pod whose own container never started has a cause too, which is the
-// job's message.
+// TestInitContainerFailed checks that a pod whose own container never started has a cause too,
+// which is the job's message.
 func TestInitContainerFailed(t *testing.T) {
 	pod := aPod(aJob(t, "mpi"), "pi-launcher")
 	pod.Spec.InitContainers = []corev1.Container{{Name: "code-sync"}}

@@ -26,8 +26,8 @@ func asked(well bool, since time.Duration) func(*corev1.Pod) {
 	}
 }
 
-// TestWhatTheLauncherReports: a hang, a stall or a restart is in the conditions while it lasts, and
-// is one Warning event. Without the right to read events the report is less exact.
+// TestWhatTheLauncherReports checks that a hang, a stall or a restart is in the conditions while it
+// lasts, and is one Warning event. Without the right to read events the report is less exact.
 func TestWhatTheLauncherReports(t *testing.T) {
 	const hang, again, ready = "mpirun seems to hang: for 600 s nothing was printed", "attempt 2 of 3: rank 1 was killed by SIGKILL", "agent: ready: "
 	for name, tc := range map[string]struct {
@@ -84,8 +84,8 @@ func TestWhatTheLauncherReports(t *testing.T) {
 	}
 }
 
-// TestTheLauncherIsAsked: a launcher gets a probe if it may have something to report and the user
-// has set no probe.
+// TestTheLauncherIsAsked checks that a launcher gets a probe if it may have something to report and
+// the user has set no probe.
 func TestTheLauncherIsAsked(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*v1alpha1.LaunchJob)

@@ -23,7 +23,7 @@ func TestFlag(t *testing.T) {
 	require.Empty(t, Flag("np", []string{"output"}))
 }
 
-// TestOfFlags: the message about a wrong value contains a valid one.
+// TestOfFlags checks that the message about a wrong value contains a valid one.
 func TestOfFlags(t *testing.T) {
 	for line, want := range map[string]string{
 		"-grace=soon":     `--grace="soon": it takes a time, as in --grace=90s, 10m or 1h`,

@@ -114,7 +114,7 @@ func TestLauncherIn(t *testing.T) {
 	}
 }
 
-// TestLoneIn: a running torchrun that trains alone.
+// TestLoneIn finds a running torchrun that trains alone.
 func TestLoneIn(t *testing.T) {
 	told, untold := []string{"A=1", "PET_NNODES=2"}, []string{"A=1"}
 	for _, c := range []struct {
@@ -139,8 +139,8 @@ func TestLoneIn(t *testing.T) {
 	}
 }
 
-// TestTorchBelow: a torchrun behind a script gets the same variables as one that is the command. A
-// script is an error if an option makes each worker a separate job.
+// TestTorchBelow checks that a torchrun behind a script gets the same variables as one that is the
+// command. A script is an error if an option makes each worker a separate job.
 func TestTorchBelow(t *testing.T) {
 	prepare := func(c Cluster) (string, error) {
 		c.Command = []string{"bash", "-c", "..."}

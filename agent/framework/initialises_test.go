@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestScriptsThatMakeAGroup: which commands have a Python script that creates a process group.
+// TestScriptsThatMakeAGroup checks which commands have a Python script that creates a process
+// group.
 func TestScriptsThatMakeAGroup(t *testing.T) {
 	files := map[string]string{
 		"train.py":      "import torch.distributed as dist\ndist.init_process_group('gloo')\n",

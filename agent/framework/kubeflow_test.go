@@ -113,8 +113,8 @@ func kubelet(env []string, ip string) []string {
 	return list
 }
 
-// TestKubeflowGolden: each worker gets what the operator's code gave each pod, with the same names,
-// values and order. It tests given roles, and roles from names.
+// TestKubeflowGolden checks that each worker gets what the operator's code gave each pod, with the
+// same names, values and order. It tests given roles, and roles from names.
 func TestKubeflowGolden(t *testing.T) {
 	for name, g := range kfFiles(t) {
 		t.Run(name, func(t *testing.T) {
@@ -185,8 +185,8 @@ func kfTheirs(env []Var) []Var {
 	return slices.DeleteFunc(slices.Clone(env), func(v Var) bool { return !strings.HasPrefix(v.Why, "kubeflow-v1: ") })
 }
 
-// TestKubeflowMPI: every MPI also finds the workers with --compat, even if /etc/mpi is not
-// writable.
+// TestKubeflowMPI checks that every MPI also finds the workers with --compat, even if /etc/mpi is
+// not writable.
 func TestKubeflowMPI(t *testing.T) {
 	for hostfile, want := range map[string]string{"/etc/mpi/hostfile": "/etc/mpi/hostfile", "/run/m/hostfile": "/run/m/hostfile"} {
 		c := kfJobOf(t, "worker=2", 2)
@@ -208,9 +208,9 @@ func TestKubeflowMPI(t *testing.T) {
 	}
 }
 
-// TestKubeflowSidecars: in the operator's own files a second container has the same variables,
-// except for a TFJob and an MPIJob. Muster starts one process in each pod and cannot change the
-// other containers.
+// TestKubeflowSidecars checks that in the operator's own files a second container has the same
+// variables, except for a TFJob and an MPIJob. Muster starts one process in each pod and cannot
+// change the other containers.
 func TestKubeflowSidecars(t *testing.T) {
 	seen := 0
 	for name, g := range kfFiles(t) {
@@ -244,7 +244,7 @@ func kfJobOf(t *testing.T, roles string, workers int) Cluster {
 	return c
 }
 
-// TestKubeflowRolesByName: a worker without a role has the role in its name.
+// TestKubeflowRolesByName checks that a worker without a role has the role in its name.
 func TestKubeflowRolesByName(t *testing.T) {
 	c := kfJobOf(t, "worker=6", 6)
 	for i, name := range []string{"train-ps-0", "ps-1", "train-tester-0", "train-chief-x", "my-train-ps-7", "train"} {
@@ -293,8 +293,8 @@ func TestKubeflowSuccess(t *testing.T) {
 	}
 }
 
-// TestKubeflowElasticCluster: an elastic run without a policy gets one from the cluster's minimum
-// number of workers.
+// TestKubeflowElasticCluster checks that an elastic run without a policy gets one from the
+// cluster's minimum number of workers.
 func TestKubeflowElasticCluster(t *testing.T) {
 	c := kfJobOf(t, "worker=3", 3)
 	c.LeastWorkers, c.Procs = 1, 8

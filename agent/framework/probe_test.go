@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestProbesAreKnown: which lines query a worker, and which are its work.
+// TestProbesAreKnown checks which lines query a worker, and which are its work.
 func TestProbesAreKnown(t *testing.T) {
 	for line, want := range map[string]bool{
 		"true":                                    true, // horovodrun, five times
@@ -44,7 +44,7 @@ func TestProbesAreKnown(t *testing.T) {
 	}
 }
 
-// TestStartersAreKnown: which processes start commands on other machines themselves.
+// TestStartersAreKnown checks which processes start commands on other machines themselves.
 func TestStartersAreKnown(t *testing.T) {
 	for _, tc := range []struct {
 		argv []string
@@ -74,7 +74,8 @@ func TestStartersAreKnown(t *testing.T) {
 	require.False(t, IsProgram([]string{"bash", "-c", "pdsh"}, "pdsh"))
 }
 
-// TestLaunchersOfOneStart: which commands succeed only if all the ranks that they start succeed.
+// TestLaunchersOfOneStart checks which commands succeed only if all the ranks that they start
+// succeed.
 func TestLaunchersOfOneStart(t *testing.T) {
 	read := func(path string) string { return map[string]string{"run.sh": "torchrun x.py | tee log"}[path] }
 	for _, tc := range []struct {

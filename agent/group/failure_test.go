@@ -8,7 +8,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// TestZeroOfALauncher: a process that exited with 0 has failed if a rank that it started failed.
+// TestZeroOfALauncher checks that a process that exited with 0 has failed if a rank that it started
+// failed.
 func TestZeroOfALauncher(t *testing.T) {
 	for name, tc := range map[string]struct {
 		exit     wire.ExitRecord

@@ -13,8 +13,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// TestLeave: when a worker departs, the others are asked immediately and once. Its own processes
-// are asked after these have ended. Its end is the cause.
+// TestLeave checks that when a worker departs, the others are asked immediately and once. Its own
+// processes are asked after these have ended. Its end is the cause.
 func TestLeave(t *testing.T) {
 	for name, tc := range map[string]struct {
 		parts   []framework.Part
@@ -71,8 +71,8 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// TestLastIsToldLast: the processes that serve all others end after them, however the group is
-// stopped, within the rest of the grace.
+// TestLastIsToldLast checks that the processes that serve all others end after them, however the
+// group is stopped, within the rest of the grace.
 func TestLastIsToldLast(t *testing.T) {
 	for name, tc := range map[string]struct {
 		acts []act

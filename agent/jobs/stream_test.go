@@ -203,8 +203,8 @@ func TestNobodyReadsOn(t *testing.T) {
 	require.ErrorAs(t, err, &gone)
 }
 
-// TestBusyLog: if a container writes more lines than can be remembered, fewer seconds are
-// remembered.
+// TestBusyLog checks that if a container writes more lines than can be remembered, fewer seconds
+// are remembered.
 func TestBusyLog(t *testing.T) {
 	s, _ := read(&paperLog{}, time.Time{}, 0)
 	s.most = 1000

@@ -19,8 +19,8 @@ func answer(text string) http.Handler {
 	})
 }
 
-// TestTop: GPUs of pods that have ended no longer count, and what is not measured is not shown as
-// 0.
+// TestTop checks that GPUs of pods that have ended no longer count, and what is not measured is not
+// shown as 0.
 func TestTop(t *testing.T) {
 	job := &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Name: "talk", Namespace: "ns"}}
 	job.Status.Phase = v1alpha1.PhaseRunning
@@ -62,7 +62,7 @@ func TestTop(t *testing.T) {
 	require.Contains(t, note, "metrics-server")
 }
 
-// TestStatusWords: the status of a pod in kubectl's words.
+// TestStatusWords checks the status of a pod in kubectl's words.
 func TestStatusWords(t *testing.T) {
 	waiting := func(why string) corev1.ContainerState {
 		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: why}}
@@ -92,7 +92,7 @@ func TestStatusWords(t *testing.T) {
 	}
 }
 
-// TestCode: the end of a job as an exit code.
+// TestCode checks the end of a job as an exit code.
 func TestCode(t *testing.T) {
 	with := func(kind string, code int32) *v1alpha1.LaunchJob {
 		j := &v1alpha1.LaunchJob{}

@@ -117,7 +117,8 @@ func TestLogsOnTheWire(t *testing.T) {
 	t.Logf("%d connections", cuts)
 }
 
-// TestTalkingPod: without --follow, a container that keeps writing does not hold up the reader.
+// TestTalkingPod checks that without --follow, a container that keeps writing does not hold up the
+// reader.
 func TestTalkingPod(t *testing.T) {
 	s, _, logs, api := newWire(t, &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Name: "talk", Namespace: "ns"}})
 	s.Set(talker(0, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}))
@@ -140,7 +141,8 @@ func TestTalkingPod(t *testing.T) {
 	require.Equal(t, []string{"first", "line 1", "line 2"}, got)
 }
 
-// TestFollowerIsLetGo: whatever ends the watch of the job also ends the reading of its pods.
+// TestFollowerIsLetGo checks that whatever ends the watch of the job also ends the reading of its
+// pods.
 func TestFollowerIsLetGo(t *testing.T) {
 	s, _, logs, api := newWire(t, &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Name: "talk", Namespace: "ns"}})
 	s.Set(talker(0, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}))

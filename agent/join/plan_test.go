@@ -18,8 +18,8 @@ func table(n int) (list []barrier.Card) {
 	return list
 }
 
-// TestLaunchOf: every member computes the same from the table, whatever its own environment
-// contains.
+// TestLaunchOf checks that every member computes the same from the table, whatever its own
+// environment contains.
 func TestLaunchOf(t *testing.T) {
 	cfg := Config{Workers: 3, Framework: "torch", Procs: 2, Command: []string{"python", "train.py"}}
 	one, err := cfg.launchOf(table(3), 2, 21000, place{env: []string{"A=1"}})
@@ -63,7 +63,8 @@ func TestFilesAreNamed(t *testing.T) {
 	require.Contains(t, env, "PYTHONPATH=/run/laid/x:/mine")
 }
 
-// TestCompat: members get what Kubeflow's operator set; its hosts begin with the name of the job.
+// TestCompat checks that members get what Kubeflow's operator set; its hosts begin with the name of
+// the job.
 func TestCompat(t *testing.T) {
 	cfg := Config{Workers: 3, Slots: 1, Framework: "tensorflow", Compat: framework.KubeflowV1, Job: "mnist", Namespace: "hpc",
 		Roles: "chief=1,ps=1,worker=1", Command: []string{"python", "train.py"}}

@@ -8,8 +8,8 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 )
 
-// TestPortsAreNotUsedAgain: no block overlaps one of the ten before it, or the one that a former
-// coordinator used last.
+// TestPortsAreNotUsedAgain checks that no block overlaps one of the ten before it, or the one that
+// a former coordinator used last.
 func TestPortsAreNotUsedAgain(t *testing.T) {
 	for range 50 {
 		const used = 25000

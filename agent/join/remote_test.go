@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/rendezvous/barrier"
 )
 
-// TestJudge: what a seat says about a process, row by row.
+// TestJudge checks what a seat says about a process, row by row.
 func TestJudge(t *testing.T) {
 	now := time.Now()
 	const lease = time.Minute

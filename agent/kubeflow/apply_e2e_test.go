@@ -16,8 +16,8 @@ import (
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
-// TestTheServerTakesThem: every LaunchJob from testdata passes a strict dry run of kubectl apply
-// against the CRD of this tree. It returns with every label of its templates.
+// TestTheServerTakesThem checks that every LaunchJob from testdata passes a strict dry run of
+// kubectl apply against the CRD of this tree. It returns with every label of its templates.
 func TestTheServerTakesThem(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()

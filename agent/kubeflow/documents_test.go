@@ -19,8 +19,8 @@ func utf16Text(order binary.AppendByteOrder, text string) string {
 	return string(b)
 }
 
-// TestReadEveryObject: whatever the form of a stream, each object is read in order, and its Raw is
-// the same object.
+// TestReadEveryObject checks that whatever the form of a stream, each object is read in order, and
+// its Raw is the same object.
 func TestReadEveryObject(t *testing.T) {
 	job := func(name string) string {
 		return fmt.Sprintf(`{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": %q, "labels": {"seed": "007"}}}`, name)
@@ -89,7 +89,8 @@ func TestReadEveryObject(t *testing.T) {
 	}
 }
 
-// TestReadNames: text that cannot be read is an error that says where; nothing is left out.
+// TestReadNames checks that text that cannot be read is an error that says where; nothing is left
+// out.
 func TestReadNames(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"a key twice":          {"a: 1\na: 2\n", `key "a" already set in map`},

@@ -15,8 +15,8 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// TestTemplatesAreEqual: everything in a pod template of a manifest is also in the pods of that
-// role, or a finding names it. The test knows nothing about the conversion of a kind.
+// TestTemplatesAreEqual checks that everything in a pod template of a manifest is also in the pods
+// of that role, or a finding names it. The test knows nothing about the conversion of a kind.
 func TestTemplatesAreEqual(t *testing.T) {
 	seen := 0
 	for _, c := range everything(t) {
@@ -179,7 +179,7 @@ func covered(all []Finding, path string) bool {
 	})
 }
 
-// TestCounts: the number of pods of each type is that of the manifest.
+// TestCounts checks that the number of pods of each type is that of the manifest.
 func TestCounts(t *testing.T) {
 	for _, file := range manifests(t, "testdata/*.yaml") {
 		for _, d := range documents(t, file) {
@@ -217,7 +217,7 @@ func count(job *v1alpha1.LaunchJob, role string) int64 {
 	return 0
 }
 
-// TestTheObjectIsNotChanged: the caller's object stays the same.
+// TestTheObjectIsNotChanged checks that the caller's object stays the same.
 func TestTheObjectIsNotChanged(t *testing.T) {
 	for _, file := range manifests(t, "testdata/*.yaml") {
 		docs := documents(t, file)

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzConvert: whatever a file contains, nothing panics, and a finding names each field that the
-// fuzzer adds to a job.
+// FuzzConvert checks that whatever a file contains, nothing panics, and a finding names each field
+// that the fuzzer adds to a job.
 func FuzzConvert(f *testing.F) {
 	for _, pattern := range []string{"testdata/pytorch.yaml", "testdata/mpi-v1alpha1.yaml", "testdata/mpi-v2beta1-intel.yaml", "testdata/tf.yaml", "testdata/trainjob.yaml", "testdata/volcano-pytorch.yaml", "testdata/refused/replicas.yaml"} {
 		text, err := os.ReadFile(pattern)

@@ -23,7 +23,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestRefused: none of these is converted, and each has a finding that says why.
+// TestRefused checks that none of these is converted, and that each has a finding that says why.
 func TestRefused(t *testing.T) {
 	for _, file := range manifests(t, "testdata/refused/*.yaml") {
 		t.Run(file, func(t *testing.T) {

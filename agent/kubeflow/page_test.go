@@ -10,8 +10,8 @@ import (
 	"github.com/musterhq/muster/test/suite/page"
 )
 
-// TestThePageIsTrue: the example of docs/convert.md converts to the text below it, and convert
-// prints what the page says.
+// TestThePageIsTrue checks that the example of docs/convert.md converts to the text below it, and
+// convert prints what the page says.
 func TestThePageIsTrue(t *testing.T) {
 	text, err := os.ReadFile("../../docs/convert.md")
 	require.NoError(t, err)

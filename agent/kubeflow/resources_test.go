@@ -8,7 +8,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestLauncherNeeds: an added launcher requests a tenth of a CPU, whatever its workers request.
+// TestLauncherNeeds checks that an added launcher requests a tenth of a CPU, whatever its workers
+// request.
 func TestLauncherNeeds(t *testing.T) {
 	for name, tc := range map[string]struct{ worker, want string }{
 		"requests alone":    {"requests: {cpu: 32, memory: 256Gi, ephemeral-storage: 1Ti}", "requests: {cpu: 100m, memory: 128Mi}"},

@@ -101,8 +101,8 @@ func TestNotFinite(t *testing.T) {
 	require.Equal(t, []float64{4, 2, 2, 1}, []float64{float64(got.Count), float64(got.Finite), got.Max, got.Min})
 }
 
-// FuzzScan: it does not panic, and every reported number is in the text, complete, after the name
-// and one separator.
+// FuzzScan checks that nothing panics, and that every reported number is in the text, complete,
+// after the name and one separator.
 func FuzzScan(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"loss=0.5", "loss"}, {"images/sec: 215.3 +/- 0.0 (jitter = 0.0)", "images/sec"}, {"{'a': '-1e-05'}", "a"},

@@ -104,8 +104,8 @@ func TestTheReaderIsBounded(t *testing.T) {
 	require.LessOrEqual(t, cap(r.line), 2*lineMost)
 }
 
-// FuzzReader: the Reader accepts whatever a rank writes, in any pieces. What it reads is in range
-// and does not depend on the pieces.
+// FuzzReader checks that the Reader accepts whatever a rank writes, in any pieces. What it reads is
+// in range and does not depend on the pieces.
 func FuzzReader(f *testing.F) {
 	for _, text := range []string{openMPI4Code, openMPI4Signal, openMPI4Early, openMPI5Code, openMPI5Signal, mpich, intel, tagged(intel, "[0] ")} {
 		f.Add(text, 5)

@@ -65,8 +65,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestNoFalseVerdictOnLinesOutOfOrder: the lines of 1,000 ranks arrive shuffled, each up to nine
-// seconds late, and each rank's number grows every second.
+// TestNoFalseVerdictOnLinesOutOfOrder shuffles the lines of 1,000 ranks, each up to nine seconds
+// late. Each rank's number grows every second.
 func TestNoFalseVerdictOnLinesOutOfOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, byRank := range []bool{false, true} {
@@ -94,8 +94,8 @@ func TestNoFalseVerdictOnLinesOutOfOrder(t *testing.T) {
 	}
 }
 
-// TestItFiresExactlyWhenNothingCounts: whatever lines arrive, a rule fires if and only if no number
-// has exceeded all earlier ones within its time.
+// TestItFiresExactlyWhenNothingCounts checks that whatever lines arrive, a rule fires if and only
+// if no number has exceeded all earlier ones within its time.
 func TestItFiresExactlyWhenNothingCounts(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))

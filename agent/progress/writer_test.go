@@ -68,8 +68,8 @@ func TestLinesOfAStream(t *testing.T) {
 	}
 }
 
-// FuzzPieces: in whatever pieces a stream arrives, the same lines match. They are the lines that
-// match the expression.
+// FuzzPieces checks that in whatever pieces a stream arrives, the same lines match. They are the
+// lines that match the expression.
 func FuzzPieces(f *testing.F) {
 	f.Add("a nan\nb\rnan", uint8(1))
 	f.Add("\x1b[1mna\x1b[0mn\r\nnan", uint8(3))
@@ -92,7 +92,7 @@ func FuzzPieces(f *testing.F) {
 	})
 }
 
-// FuzzLiteral: the literal text that is searched first never hides a match.
+// FuzzLiteral checks that the literal text that is searched first never hides a match.
 func FuzzLiteral(f *testing.F) {
 	for _, pattern := range []string{step, "loss.*nan", "(?i)loss.*nan", "(?i)kiss", "(a|b)c+", "a{2,3}b", "x*", "(?i)ſtep", "[Ss]tep", "a|"} {
 		f.Add(pattern, "step step x step 12 step 3")

@@ -16,7 +16,7 @@ func (silent) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, error
 	return nil, errors.New("connection refused")
 }
 
-// TestFound: a kind is served as soon as the cluster has it, once, and in one version.
+// TestFound checks that a kind is served as soon as the cluster has it, once, and in one version.
 func TestFound(t *testing.T) {
 	f := &finder{has: map[string]bool{}}
 	_, err := f.found(silent{})

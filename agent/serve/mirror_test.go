@@ -134,7 +134,8 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestStatusGoesThroughAnObject: a status that was written to an object reads back the same.
+// TestStatusGoesThroughAnObject checks that a status that was written to an object reads back the
+// same.
 func TestStatusGoesThroughAnObject(t *testing.T) {
 	k := aKind(t, "PyTorchJob", "v1")
 	o := anObject(t, k, map[string]int{"Master": 1})

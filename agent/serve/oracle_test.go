@@ -12,9 +12,9 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// TestOperatorSaysTheSame: for the same counts, the status is that of training-operator's own code
-// (test/lab/kubeflow/statuses): conditions in their order, reasons, and messages. Our messages may
-// have an addition at the end.
+// TestOperatorSaysTheSame checks that for the same counts, the status is that of
+// training-operator's own code (test/lab/kubeflow/statuses): conditions in their order, reasons,
+// and messages. Our messages may have an addition at the end.
 func TestOperatorSaysTheSame(t *testing.T) {
 	var lives []struct {
 		Name, Kind, Restart string

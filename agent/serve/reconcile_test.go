@@ -58,7 +58,7 @@ func TestServed(t *testing.T) {
 	}, w.heard())
 }
 
-// TestKilledBetweenAnyTwoWrites: what remains is the same in all cases.
+// TestKilledBetweenAnyTwoWrites checks that the remaining objects are the same in all cases.
 func TestKilledBetweenAnyTwoWrites(t *testing.T) {
 	live := func(at int, after bool) (string, int) {
 		k, o := aTorch(t)
@@ -94,7 +94,7 @@ func set(t *testing.T, o *unstructured.Unstructured, value any, path ...string) 
 	require.NoError(t, unstructured.SetNestedField(o.Object, value, append([]string{"spec"}, path...)...))
 }
 
-// TestConsent: which objects are served.
+// TestConsent checks which objects are served.
 func TestConsent(t *testing.T) {
 	for name, c := range map[string]struct {
 		object, namespace, managedBy string
@@ -140,7 +140,7 @@ func label(value string) map[string]string {
 	return map[string]string{"muster.dev/serve": value}
 }
 
-// TestForeign: an object that another operator has touched is left to that operator.
+// TestForeign checks that an object that another operator has touched is left to that operator.
 func TestForeign(t *testing.T) {
 	theirs := status{Conditions: []condition{{Type: created, Status: "True", Reason: "PyTorchJobCreated"}, {Type: running, Status: "True", Reason: "PyTorchJobRunning"}}}
 	t.Run("status", func(t *testing.T) {
@@ -216,7 +216,7 @@ func TestForeign(t *testing.T) {
 	})
 }
 
-// TestFollows: the LaunchJob changes with the object.
+// TestFollows checks that the LaunchJob changes with the object.
 func TestFollows(t *testing.T) {
 	k, o := aTorch(t)
 	set(t, o, true, "runPolicy", "suspend")
@@ -248,7 +248,7 @@ func TestFollows(t *testing.T) {
 	require.Contains(t, heard[0], "Warning ChangeNotCarried the number of workers of a job that is not elastic")
 }
 
-// TestOffAndOn: without the label the LaunchJob keeps running, but is not mirrored.
+// TestOffAndOn checks that without the label the LaunchJob keeps running, but is not mirrored.
 func TestOffAndOn(t *testing.T) {
 	k, o := aTorch(t)
 	w := newWorld(t, k, o)
@@ -263,7 +263,7 @@ func TestOffAndOn(t *testing.T) {
 	require.True(t, w.status().is(running))
 }
 
-// TestCannotBeServed: the condition says why.
+// TestCannotBeServed checks that the condition says why.
 func TestCannotBeServed(t *testing.T) {
 	t.Run("no command", func(t *testing.T) {
 		k := aKind(t, "MPIJob", "v2beta1")
@@ -308,7 +308,7 @@ func TestCannotBeServed(t *testing.T) {
 	})
 }
 
-// TestExpires: a finished object is deleted after its time, if its operator did that.
+// TestExpires checks that a finished object is deleted after its time, if its operator did that.
 func TestExpires(t *testing.T) {
 	k, o := aTorch(t)
 	set(t, o, int64(3600), "runPolicy", "ttlSecondsAfterFinished")
@@ -323,7 +323,7 @@ func TestExpires(t *testing.T) {
 	require.Error(t, w.truth.Get(t.Context(), key, k.empty()))
 }
 
-// TestDryRun: it prints each object once, and writes nothing.
+// TestDryRun checks that a dry run prints each object once, and writes nothing.
 func TestDryRun(t *testing.T) {
 	k, o := aTorch(t)
 	set(t, o, "unheard of", "somethingNew")

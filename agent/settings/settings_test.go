@@ -37,7 +37,7 @@ func kindOf(field any) []settings.Kind {
 	return nil
 }
 
-// TestEverySettingHasItsField: the table and the structs of its settings agree.
+// TestEverySettingHasItsField checks that the table and the structs of its settings agree.
 func TestEverySettingHasItsField(t *testing.T) {
 	for name, row := range map[string]struct {
 		target any
@@ -63,7 +63,7 @@ func TestEverySettingHasItsField(t *testing.T) {
 	}
 }
 
-// TestEveryFieldOfALaunchJobIsThere: the paths in the table exist in the LaunchJob.
+// TestEveryFieldOfALaunchJobIsThere checks that the paths in the table exist in the LaunchJob.
 func TestEveryFieldOfALaunchJobIsThere(t *testing.T) {
 	for _, s := range append(settings.Of(settings.OfRun), settings.Of(settings.OfJoin)...) {
 		if s.Field == "" {
@@ -85,7 +85,8 @@ func TestEveryFieldOfALaunchJobIsThere(t *testing.T) {
 	}
 }
 
-// TestDefaultsAreThoseOfTheTable: a launcher without flags has them.
+// TestDefaultsAreThoseOfTheTable checks that a launcher without flags has the defaults of the
+// table.
 func TestDefaultsAreThoseOfTheTable(t *testing.T) {
 	c := config.Defaults()
 	require.Equal(t, 10*time.Minute, c.Timeout)

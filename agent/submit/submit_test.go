@@ -104,7 +104,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestMistakes: each has exit code 64, names its flag, has a hint, and repeats no password.
+// TestMistakes checks that each mistake has exit code 64, names its flag, has a hint, and repeats
+// no password.
 func TestMistakes(t *testing.T) {
 	for want, change := range map[string]func(*Request){
 		"the job has no name":                 func(r *Request) { r.Name = "" },
@@ -219,7 +220,7 @@ func TestWords(t *testing.T) {
 	require.Equal(t, []string{"mpirun", "x"}, look)
 }
 
-// TestNothingIsShared: a change of one pod's template changes no other.
+// TestNothingIsShared checks that a change of one pod's template changes no other.
 func TestNothingIsShared(t *testing.T) {
 	job, err := requests()["arena-tf"].Job()
 	require.NoError(t, err)

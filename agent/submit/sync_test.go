@@ -53,8 +53,8 @@ git checkout -qb dev; echo dev > f; git commit -qam two; git checkout -q main; e
 	}
 }
 
-// TestSyncDestination: code goes only to a directory below the volume, because existing files there
-// are deleted first.
+// TestSyncDestination checks that code goes only to a directory below the volume, because existing
+// files there are deleted first.
 func TestSyncDestination(t *testing.T) {
 	for source, want := range map[string]string{
 		"https://example.com/team/train.git": "train", "https://example.com/team/train/": "train", "git@example.com:train.git": "train",

@@ -8,8 +8,8 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// TestRanksOfALaptopKeepTheirScore: outside of a pod, and under --fake, the kernel must not prefer
-// to kill ranks.
+// TestRanksOfALaptopKeepTheirScore checks that the kernel does not prefer to kill ranks outside of
+// a pod, or under --fake.
 func TestRanksOfALaptopKeepTheirScore(t *testing.T) {
 	t.Setenv(names.EnvFake, "")
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")

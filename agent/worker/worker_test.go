@@ -36,7 +36,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestGrace: an old launcher reports no grace period, and a current one may not know it.
+// TestGrace covers an old launcher, which reports no grace period, and a current one, which may not
+// know it.
 func TestGrace(t *testing.T) {
 	for _, c := range []struct {
 		given                  bool

@@ -16,7 +16,8 @@ import (
 	"github.com/musterhq/muster/agent/settings"
 )
 
-// TestBadInput: bad input gives one sentence, one hint and exit code 64, and runs nothing.
+// TestBadInput checks that bad input gives one sentence, one hint and exit code 64, and runs
+// nothing.
 func TestBadInput(t *testing.T) {
 	short := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(short, []byte("secret-word\n"), 0o600))
@@ -71,7 +72,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestVariables: the variable of each flag is known, and unknown variables are errors.
+// TestVariables checks that the variable of each flag is known, and unknown variables are errors.
 func TestVariables(t *testing.T) {
 	cfg := join.Defaults()
 	set := newFlags("join")

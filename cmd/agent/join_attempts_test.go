@@ -16,8 +16,8 @@ import (
 	"github.com/musterhq/muster/agent/join"
 )
 
-// TestFailedAttemptsAreKept: each member's report and last words list every attempt, in order,
-// including those of a new rank 0.
+// TestFailedAttemptsAreKept checks that each member's report and last words list every attempt, in
+// order, including those of a new rank 0.
 func TestFailedAttemptsAreKept(t *testing.T) {
 	for name, row := range map[string]struct {
 		last string // behavior of the third attempt
@@ -55,7 +55,8 @@ func TestFailedAttemptsAreKept(t *testing.T) {
 	}
 }
 
-// TestANewRankZeroKeepsFailedAttempts: it learns them from the members.
+// TestANewRankZeroKeepsFailedAttempts checks that a new rank 0 learns failed attempts from the
+// members.
 func TestANewRankZeroKeepsFailedAttempts(t *testing.T) {
 	g := newGang(t, 2, `case $RANK.$MUSTER_ATTEMPT in 1.0) sleep 0.3; exit 9;; ?.2) exit 0;; esac; echo $MUSTER_ATTEMPT >> $SHARED/started; exec sleep 1000`,
 		"--max-restarts=2", "--restart-on=+9", "--grace=2s")

@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestATorchrunThatTrainsAlone: each member reports it once, unless the user has asked for it.
+// TestATorchrunThatTrainsAlone checks that each member reports such a torchrun once, unless the
+// user has asked for it.
 func TestATorchrunThatTrainsAlone(t *testing.T) {
 	const alone = "agent: torchrun is a job of its own on each of the 2 members; its environment lacks PET_NNODES and the like, which tell it the members\n"
 	const script = `exec env -u PET_NNODES bash -c 'l=torchrun; exec -a $l sleep 5'`
@@ -100,7 +101,8 @@ func TestJobsWithOneToken(t *testing.T) {
 	all(t, []*pod{first, g.start(1, "MUSTER_JOB=train")}, 0)
 }
 
-// TestMembersWaitWithoutLimit: with --timeout=0 no member gives up, neither rank 0 nor another.
+// TestMembersWaitWithoutLimit checks that with --timeout=0 no member gives up, neither rank 0 nor
+// another.
 func TestMembersWaitWithoutLimit(t *testing.T) {
 	g := newGang(t, 3, `true`, "--timeout=0s")
 	pods := []*pod{g.start(2)}
@@ -150,7 +152,7 @@ func sort(a, b *pod) (lives, ended *pod) {
 	return nil, nil
 }
 
-// TestTwoRankZeros: the address of rank 0 leads to another one.
+// TestTwoRankZeros leads the address of rank 0 to another one.
 func TestTwoRankZeros(t *testing.T) {
 	g := newGang(t, 2, `true`, "--timeout=30s")
 	zero := g.start(0)
@@ -197,7 +199,7 @@ func TestPermanentEndsAreNotRetried(t *testing.T) {
 const twoAttempts = `mkfifo $SHARED/never-$$; echo "started $RANK $MUSTER_ATTEMPT" >> $SHARED/started; [ $MUSTER_ATTEMPT = 0 ] || exit 0
 	read x < $SHARED/never-$$`
 
-// TestALostMember: a member is killed without notice, and replaced.
+// TestALostMember kills a member without notice, and replaces it.
 func TestALostMember(t *testing.T) {
 	g := newGang(t, 3, twoAttempts, "--max-restarts=1")
 	pods := g.startAll()
@@ -209,7 +211,7 @@ func TestALostMember(t *testing.T) {
 	require.Equal(t, 6, lines(g.file("started"))+1)
 }
 
-// TestRankZeroIsReplaced: during the barrier, and during an attempt.
+// TestRankZeroIsReplaced replaces rank 0 during the barrier, and during an attempt.
 func TestRankZeroIsReplaced(t *testing.T) {
 	g := newGang(t, 3, twoAttempts, "--max-restarts=1")
 	zero := g.start(0)
@@ -239,7 +241,7 @@ func TestRankZeroIsLostForGood(t *testing.T) {
 	require.Contains(t, pods[1].out.String(), "rank 0 was lost during attempt 0")
 }
 
-// TestCuts: connections break again and again without effect. A road that stays cut for the lease
+// TestCuts breaks connections again and again, without effect. A road that stays cut for the lease
 // ends the members behind it.
 func TestCuts(t *testing.T) {
 	g := newGang(t, 2, `i=0; while [ ! -e $SHARED/go ]; do sleep 0.05; done; echo end $RANK`, "--lease=24s")
@@ -282,8 +284,8 @@ func children(t *testing.T, p *pod) []string {
 	return all
 }
 
-// TestAFrozenMember: a frozen member does not answer, so its replacement gets the seat. It ends
-// when it thaws.
+// TestAFrozenMember freezes a member. It does not answer, so its replacement gets the seat. The
+// frozen member ends when it thaws.
 func TestAFrozenMember(t *testing.T) {
 	g := newGang(t, 2, twoAttempts, "--max-restarts=1", "--lease=24s", "--timeout=15s")
 	pods := g.startAll()
@@ -326,7 +328,7 @@ func TestSeveralProcessesEach(t *testing.T) {
 	require.Equal(t, "3 1 4", g.file("rank-3"))
 }
 
-// TestPeersFailFirst: a departure takes precedence over the failures that it causes.
+// TestPeersFailFirst checks that a departure takes precedence over the failures that it causes.
 func TestPeersFailFirst(t *testing.T) {
 	const script = `echo $$ > $SHARED/pid-$RANK-$MUSTER_ATTEMPT; [ $MUSTER_ATTEMPT = 0 ] || exit 0
 		if [ $RANK = 1 ]; then exec sleep 1000; fi

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPreemption: TERM to a pod uses up no restart; the job waits for the replacement.
+// TestPreemption checks that TERM to a pod uses up no restart; the job waits for the replacement.
 func TestPreemption(t *testing.T) {
 	for _, rank := range []int{1, 0} {
 		t.Run(same("rank %d", rank), func(t *testing.T) {
@@ -32,8 +32,8 @@ func TestPreemption(t *testing.T) {
 	}
 }
 
-// TestPreemptionLetsAllSave: all ranks are asked at once, because ranks that save together need
-// each other.
+// TestPreemptionLetsAllSave checks that all ranks are asked at once, because ranks that save
+// together need each other.
 func TestPreemptionLetsAllSave(t *testing.T) {
 	for rank := range 2 {
 		t.Run(same("rank %d", rank), func(t *testing.T) {

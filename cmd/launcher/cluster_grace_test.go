@@ -18,8 +18,8 @@ func period(seconds int64) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) { pod.Spec.TerminationGracePeriodSeconds = &seconds }
 }
 
-// TestClusterGraceIsTheWorkersPods: a worker that is told to stop gives its ranks the grace period
-// of its own pod, which the launcher has read.
+// TestClusterGraceIsTheWorkersPods checks that a worker that is told to stop gives its ranks the
+// grace period of its own pod, which the launcher has read.
 func TestClusterGraceIsTheWorkersPods(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -45,8 +45,8 @@ func TestClusterGraceIsTheWorkersPods(t *testing.T) {
 	}
 }
 
-// TestClusterGraceIsTheLaunchersPods: a launcher that is told to stop prints how long the ranks
-// have to save.
+// TestClusterGraceIsTheLaunchersPods checks that a launcher that is told to stop prints how long
+// the ranks have to save.
 func TestClusterGraceIsTheLaunchersPods(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -63,8 +63,8 @@ func TestClusterGraceIsTheLaunchersPods(t *testing.T) {
 	require.Contains(t, l.err.String(), "agent: rank 0 on pi-worker-0 ended by itself after ")
 }
 
-// TestClusterGraceLongerThanThePods: nothing is started with a grace that the kubelet does not
-// allow.
+// TestClusterGraceLongerThanThePods checks that nothing is started with a grace that the kubelet
+// does not allow.
 func TestClusterGraceLongerThanThePods(t *testing.T) {
 	t.Parallel()
 	for whose, own := range map[string]int64{"pod pi-worker-0": 300, "the launcher's pod": 30} {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDefaultDelivery: submit, convert and the CRD have the same default delivery.
+// TestDefaultDelivery checks that submit, convert and the CRD have the same default delivery.
 func TestDefaultDelivery(t *testing.T) {
 	require.Equal(t, "init", newSubmit(standard()).Flags().Lookup("delivery").DefValue)
 	require.Equal(t, "init", newConvert(standard()).Flags().Lookup("delivery").DefValue)

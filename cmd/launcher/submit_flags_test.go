@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSubmitHasTheFlagsOfRun: submit has each flag, or docs/submit.md says why not.
+// TestSubmitHasTheFlagsOfRun checks that submit has each flag, or docs/submit.md says why not.
 func TestSubmitHasTheFlagsOfRun(t *testing.T) {
 	page, err := os.ReadFile("../../docs/submit.md")
 	require.NoError(t, err)

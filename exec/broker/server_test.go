@@ -101,7 +101,7 @@ func TestUnknownHost(t *testing.T) {
 	require.Equal(t, "agent: unknown host \"w-9\": the 1 known are w-0\n", stderr.String())
 }
 
-// TestDetachedSessionIsNotStopped: a daemonized orted lives on when its stub ends.
+// TestDetachedSessionIsNotStopped checks that a daemonized orted lives on when its stub ends.
 func TestDetachedSessionIsNotStopped(t *testing.T) {
 	opener := scripted{exit: wire.ExitRecord{Detached: true}, stopped: make(chan struct{})}
 	socket, end := serve(t, &Server{}, opener)
@@ -160,8 +160,8 @@ func TestKilledStubTakesItsSessionAlong(t *testing.T) {
 	}
 }
 
-// TestPipesCloseBeforeTheStubHears: MPICH waits for the end of file, so the pipes must close before
-// the stub gets the exit code.
+// TestPipesCloseBeforeTheStubHears checks that the pipes close before the stub gets the exit code,
+// because MPICH waits for the end of file.
 func TestPipesCloseBeforeTheStubHears(t *testing.T) {
 	socket, _ := serve(t, &Server{}, newLocal())
 	for range 20 {
@@ -306,7 +306,7 @@ func TestMalformedRequestsAreAnsweredAndLeakNothing(t *testing.T) {
 	require.Eventually(t, func() bool { return openDescriptors(t) <= before }, 5*time.Second, 10*time.Millisecond, "descriptors leak")
 }
 
-// TestStubThatDiesWhileItsSessionIsOpened: no process may be left running.
+// TestStubThatDiesWhileItsSessionIsOpened checks that no process is left running.
 func TestStubThatDiesWhileItsSessionIsOpened(t *testing.T) {
 	entered := make(chan struct{})
 	results := make(chan error, 1)

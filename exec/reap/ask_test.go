@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAskLeavesOthersAlone: only ranks that handle the signal get it, and Ask waits only for these.
+// TestAskLeavesOthersAlone checks that only ranks that handle the signal get it, and Ask waits only
+// for these.
 func TestAskLeavesOthersAlone(t *testing.T) {
 	if !inside(t) {
 		return

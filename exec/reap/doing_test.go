@@ -60,7 +60,7 @@ func TestNames(t *testing.T) {
 	require.Equal(t, "syscall 99999", nameOf(99999))
 }
 
-// TestLook: a child that reads, and one that computes.
+// TestLook looks at a child that reads, and one that computes.
 func TestLook(t *testing.T) {
 	cat := exec.Command("cat")
 	in, err := cat.StdinPipe()

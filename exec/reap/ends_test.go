@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEndsAreToldInOrder: ends are reported in order, also those of processes that have ended
-// before Follow starts. The end of a released process is not reported.
+// TestEndsAreToldInOrder checks that ends are reported in order, also those of processes that have
+// ended before Follow starts. The end of a released process is not reported.
 func TestEndsAreToldInOrder(t *testing.T) {
 	ends, err := NewEnds()
 	require.NoError(t, err)

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDrainHoldsDaemons: daemons, and ranks that would die of the signal, get none before the hold
-// is over, or before the last fifth of the grace.
+// TestDrainHoldsDaemons checks that daemons, and ranks that would die of the signal, get none
+// before the hold is over, or before the last fifth of the grace.
 func TestDrainHoldsDaemons(t *testing.T) {
 	if !inside(t) {
 		return
@@ -70,8 +70,8 @@ wait; read y <&3'`
 	}
 }
 
-// TestDrainKillsDeafLaunchers: a launcher that does not end after all others is killed soon, not at
-// the end of the grace.
+// TestDrainKillsDeafLaunchers checks that a launcher that does not end after all others is killed
+// soon, not at the end of the grace.
 func TestDrainKillsDeafLaunchers(t *testing.T) {
 	if !inside(t) {
 		return

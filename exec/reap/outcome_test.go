@@ -32,7 +32,7 @@ func TestStopsInWords(t *testing.T) {
 	}
 }
 
-// TestDrainTellsHowRanksEnded: one rank ends by itself, and one is killed. A script and the command
+// TestDrainTellsHowRanksEnded lets one rank end by itself, and kills one. A script and the command
 // for which it waits count as one.
 func TestDrainTellsHowRanksEnded(t *testing.T) {
 	if !inside(t) {

@@ -37,7 +37,7 @@ func TestPeerIn(t *testing.T) {
 	}
 }
 
-// TestLookNamesThePeer: a child reads a socket whose other end we have.
+// TestLookNamesThePeer lets a child read a socket whose other end we have.
 func TestLookNamesThePeer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -250,8 +250,8 @@ func TestStopSparesWhatSaves(t *testing.T) {
 	}
 }
 
-// TestDrainAsksLaunchersLast: a launcher that kills its ranks when it is asked does not interrupt
-// their saving. The helper of a rank lives as long as its rank.
+// TestDrainAsksLaunchersLast checks that a launcher that kills its ranks when it is asked does not
+// interrupt their saving. The helper of a rank lives as long as its rank.
 func TestDrainAsksLaunchersLast(t *testing.T) {
 	if !inside(t) {
 		return
@@ -277,8 +277,8 @@ wait; read y <&3`, false)
 	empty(t, 1)
 }
 
-// TestRest: what a failed process leaves behind has the full grace. What it started just before its
-// end may run until the last fifth of it.
+// TestRest checks that what a failed process leaves behind has the full grace. What it started just
+// before its end may run until the last fifth of it.
 func TestRest(t *testing.T) {
 	if !inside(t) {
 		return
@@ -310,8 +310,8 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// TestDrainAsksHelpersBeforeLaunchers: what a rank leaves behind saves before its launcher is
-// asked, because the launcher might kill it.
+// TestDrainAsksHelpersBeforeLaunchers checks that what a rank leaves behind saves before its
+// launcher is asked, because the launcher might kill it.
 func TestDrainAsksHelpersBeforeLaunchers(t *testing.T) {
 	if !inside(t) {
 		return

@@ -182,8 +182,8 @@ func empty(t *testing.T, root int) {
 	}
 }
 
-// TestTreeRemembersNumbers: a process that has overwritten its environment keeps the numbers from
-// its first scan.
+// TestTreeRemembersNumbers checks that a process that has overwritten its environment keeps the
+// numbers from its first scan.
 func TestTreeRemembersNumbers(t *testing.T) {
 	tree := NewTree(markEnv, "s1")
 	one, two := Proc{PID: 5, Start: 1, Numbers: numbersIn([]byte("A=1\x00RANK=3\x00RANK=4\x00"))}, Proc{PID: 6, Start: 1}

@@ -30,8 +30,8 @@ func randomLine(r *rand.Rand) string {
 	return b.String()
 }
 
-// TestAgreesWithSh: sh gives every accepted line the same meaning. The command of a line is printf
-// or env, so that sh itself shows argv or environment.
+// TestAgreesWithSh checks that sh gives every accepted line the same meaning. The command of a line
+// is printf or env, so that sh itself shows argv or environment.
 func TestAgreesWithSh(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	require.NoError(t, err)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPolled: epoll does not accept a regular file.
+// TestPolled uses a regular file, which epoll does not accept.
 func TestPolled(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMPICallIn: lines that only call MPI, and lines that may do something else.
+// TestMPICallIn checks lines that only call MPI, and lines that may do something else.
 func TestMPICallIn(t *testing.T) {
 	for line, want := range map[string]string{
 		"comm.Recv(buf, source=left)":                                   "Recv",
@@ -48,7 +48,7 @@ func TestMPICallIn(t *testing.T) {
 	}
 }
 
-// TestMPICall: it uses the innermost line of the first thread, in a readable file.
+// TestMPICall checks that MPICall uses the innermost line of the first thread, in a readable file.
 func TestMPICall(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "solve.py")

@@ -155,7 +155,8 @@ func TestMembersOfOneJob(t *testing.T) {
 	}
 }
 
-// TestACutIsNoLoss: members redial automatically, report their news, and get what they have missed.
+// TestACutIsNoLoss checks that members redial automatically, report their news, and get what they
+// have missed.
 func TestACutIsNoLoss(t *testing.T) {
 	h := serve(t, 1, nil)
 	cuts := &cutter{dial: dialer(h.address)}
@@ -193,8 +194,8 @@ func (c *cutter) cut() {
 	c.last.Close()
 }
 
-// TestANewCoordinatorLearnsFromTheMembers: rank 0's pod is replaced, during the barrier and during
-// an attempt.
+// TestANewCoordinatorLearnsFromTheMembers replaces rank 0's pod, during the barrier and during an
+// attempt.
 func TestANewCoordinatorLearnsFromTheMembers(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzFrame: whatever bytes arrive, a frame is read as written or rejected. No more is read or kept
-// than its kind allows.
+// FuzzFrame checks that whatever bytes arrive, a frame is read as written or rejected. No more is
+// read or kept than its kind allows.
 func FuzzFrame(f *testing.F) {
 	f.Add(append(appendHeader(nil, kindHello, 3), "abc"...))
 	f.Add(appendHeader(nil, kindOrder, 1<<31))
@@ -32,8 +32,8 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// FuzzWelcome: no peer is admitted without the token, whatever it sends. One wrong byte in a sealed
-// frame ends the connection.
+// FuzzWelcome checks that no peer is admitted without the token, whatever it sends. One wrong byte
+// in a sealed frame ends the connection.
 func FuzzWelcome(f *testing.F) {
 	f.Add([]byte{}, uint16(0))
 	f.Add(append(appendHeader(nil, kindProve, nonceSize+4+proofSize), make([]byte, nonceSize+4+proofSize)...), uint16(7))
@@ -173,8 +173,8 @@ func (t *tap) Write(p []byte) (int, error) {
 	return t.Conn.Write(p)
 }
 
-// TestAFakeCoordinatorIsNotBelieved: a server in rank 0's place without the token gets no card and
-// gives no order.
+// TestAFakeCoordinatorIsNotBelieved checks that a server in rank 0's place without the token gets
+// no card and gives no order.
 func TestAFakeCoordinatorIsNotBelieved(t *testing.T) {
 	ours, theirs := net.Pipe()
 	go func() {

@@ -27,8 +27,8 @@ func (d *dark) Write(p []byte) (int, error) {
 	}
 }
 
-// TestSilence: both sides notice a connection on which nothing arrives, after Quiet. Until then,
-// and while pings arrive, nothing happens.
+// TestSilence checks that both sides notice a connection on which nothing arrives, after Quiet.
+// Until then, and while pings arrive, nothing happens.
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -61,8 +61,8 @@ func bother(t *testing.T, address string) (stop func()) {
 	}
 }
 
-// TestStrangersChangeNothing: floods, garbage, huge frames and slow writers cost a limited number
-// of goroutines, and the barrier completes at the same time.
+// TestStrangersChangeNothing checks that floods, garbage, huge frames and slow writers cost a
+// limited number of goroutines, and the barrier completes at the same time.
 func TestStrangersChangeNothing(t *testing.T) {
 	const size = 5
 	h := serve(t, size, nil)
@@ -79,8 +79,8 @@ func TestStrangersChangeNothing(t *testing.T) {
 	}
 }
 
-// TestSilenceIsCut: a stranger that sends nothing is disconnected after a while, even if no others
-// need its place.
+// TestSilenceIsCut checks that a stranger that sends nothing is disconnected after a while, even if
+// no others need its place.
 func TestSilenceIsCut(t *testing.T) {
 	h := serve(t, 2, nil)
 	c, err := net.Dial("tcp", h.address)

@@ -57,7 +57,7 @@ func prose() map[string]sentences {
 			good: []string{"Its holder opens a socket.", "The workers that run are asked.", "Otherwise it waits.", "# Who owns what", "Who is it for?"},
 		},
 		"DocComment": {
-			bad:  []string{"mostWorkers: the limit of a job."},
+			bad:  []string{"mostWorkers: the limit of a job.", "TestFoo: it waits."},
 			good: []string{"mostWorkers is the limit of a job.", "nil: no limit", "Guarantees: it is pure."},
 			code: true,
 		},
