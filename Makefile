@@ -101,7 +101,7 @@ check: prose ## what to run before each commit: prose, golangci-lint, and unit t
 # Plain English in pages and Go comments. check and lint run it.
 .PHONY: prose
 prose:
-	$(VALE) $$(git ls-files '*.md' '*.go')
+	@$(VALE) $$(ls -d $$(git ls-files -co --exclude-standard '*.md' '*.go') 2>/dev/null) # without deleted files
 
 .PHONY: lint
 lint: fresh prose ## prose, golangci-lint everywhere, go vet for rare tags and other systems; generated files are fresh
