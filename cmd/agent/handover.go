@@ -14,22 +14,22 @@ import (
 )
 
 const help = `Usage:
-  agent run [flags] -- COMMAND...   launch a job: wait for the workers, run COMMAND, judge its end
-  agent env, agent hosts            what run exports, and the workers
-  agent worker                      PID 1 of a worker
-  agent join [flags] -- COMMAND...  PID 1 of each pod of a job without a launcher
-  agent rsh HOST COMMAND...         a command on a worker, as ssh would run it
+  agent run [flags] -- COMMAND...   launch a job: wait for workers, run COMMAND, decide the exit code
+  agent env, agent hosts            print the environment of run, and the workers
+  agent worker                      run as PID 1 of a worker
+  agent join [flags] -- COMMAND...  run as PID 1 of each pod of a job without a launcher
+  agent rsh HOST COMMAND...         run a command on a worker, as ssh does
   agent install DIR                 copy the agent into DIR
   agent ready | attach | version
   agent submit | list | get | logs | stacks | scale | delete | prune | top
-                                    jobs in a cluster, from anywhere: agent VERB --help
+                                    manage jobs in a cluster, from anywhere
 
 Examples:
-  agent run --fake 4 -- mpirun ./pi          four workers on this machine, no cluster
-  agent run --workers 4 -- mpirun ./pi       in a launcher's pod
-  agent rsh worker-3 nvidia-smi              while a launcher runs here
+  agent run --fake 4 -- mpirun ./pi          four workers on this machine, without a cluster
+  agent run --workers 4 -- mpirun ./pi       in the launcher's pod
+  agent rsh worker-3 nvidia-smi              in the pod of a running launcher
 
-agent VERB --help tells more. It also answers to the names kubexec.sh, ssh, rsh and pdsh.
+agent VERB --help shows the flags of a verb. Called as kubexec.sh, ssh, rsh or pdsh, it acts like those.
 `
 
 func runHelp() int {
@@ -58,7 +58,7 @@ func handOver(args []string) int {
 const versionHelp = `Usage:
   agent version [-o json]
 
-Prints the version or commit, and the protocol versions it speaks.
+Prints the version or commit, and the supported protocol versions.
 `
 
 // runVersion is `agent version` if there is no agent-launcher.

@@ -19,20 +19,20 @@ import (
 const joinHelp = `Usage:
   agent join [flags] -- COMMAND...
 
-PID 1 of each pod of a job without a launcher: it asks no API server. The members
-meet at a barrier that rank 0 serves over TCP, then each starts COMMAND with what
-its framework reads (RANK, WORLD_SIZE, MASTER_ADDR...). They end together, with 0,
-or with the code of the first that failed. With one member it is a small init.
+Runs as PID 1 of each pod of a job without a launcher, and needs no API server. Rank 0
+serves a barrier over TCP, where the members meet. Then each member starts COMMAND with the
+variables of its framework (RANK, WORLD_SIZE, MASTER_ADDR...). All members exit together:
+with 0, or with the code of the first that failed. A single member is a small init.
 
 Examples:
   agent join --workers=4 -- python train.py                  in an Indexed Job or a StatefulSet
   agent join --workers=4 --framework=torch --max-restarts=2 -- python train.py
-  agent join --workers=1 -- ./server                         PID 1 and nothing else
+  agent join --workers=1 -- ./server                         only PID 1
 `
 
 const joinCodes = `
-Exit codes: the command's, of the first member that failed; 64 usage, or a member that contradicts the
-others; 75 the members did not come; 76 rank 0 was out of reach, or a member was lost; 128+n told to stop.
+Exit codes: the command's code on the first member that failed; 64 usage error, or conflicting members;
+75 members missing at the deadline; 76 rank 0 unreachable, or a member lost; 128+n stopped by signal n.
 `
 
 // list is a flag that may be repeated.

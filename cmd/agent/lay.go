@@ -10,8 +10,8 @@ import (
 const layHelp = `Usage:
   agent lay < REQUEST
 
-Lays small files into a private directory of this worker. The launcher runs it
-in a session. Not for people.
+Writes small files to a private directory of this worker. Internal: the launcher
+calls it in a session.
 `
 
 func runLay(args []string) int {

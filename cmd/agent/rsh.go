@@ -14,17 +14,17 @@ import (
 const rshHelp = `Usage:
   agent rsh [options] [user@]HOST [COMMAND...]
 
-Runs COMMAND on a worker, through the launcher that runs here. mpirun calls it in
-place of ssh. Ends with the command's code, or with 255. HOST is a name or an
-address of agent hosts; without COMMAND it is a shell that reads standard input.
+Runs COMMAND on a worker, through the launcher in this pod. mpirun calls it instead
+of ssh. Exits with the command's code, or with 255 if it fails itself. HOST is a name
+or an address from agent hosts. Without COMMAND it runs a shell that reads stdin.
 
 Examples:
   agent rsh worker-3 nvidia-smi
   eval "$(agent env)"; agent rsh 127.0.0.2 hostname
 
-Options are ssh's: -n reads no standard input, -V prints the version. Those about
-keys, ports and terminals are accepted and have no effect. Forwarding and the
-background (-L, -D, -N, -f...) are refused, and so is -t: a session has no terminal.
+Options are those of ssh: -n does not read stdin, -V prints the version. Options for
+keys, ports and terminals are accepted but have no effect. Forwarding and background
+options (-L, -D, -N, -f...) are refused. So is -t, because a session has no terminal.
 `
 
 // runRsh is the remote shell. It passes its descriptors to the launcher's broker, and exits with

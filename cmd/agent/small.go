@@ -12,23 +12,23 @@ import (
 const (
 	attachHelp = `Usage:
   agent attach
-  agent attach NAME        a shell in a pod of the job NAME: agent-launcher does that
+  agent attach NAME        open a shell in a pod of job NAME (needs agent-launcher)
 
-Without NAME the bridge that the launcher runs in a worker through pods/exec. Not for people.
+Without NAME: internal. The launcher calls it in a worker through pods/exec.
 `
 	readyHelp = `Usage:
   agent ready
 
-Asks the worker of this container whether it serves, as a readiness probe. Exits
-with 0 if it does, and with 1 if there is no worker, if it does not answer within
-5 s, or if it is about to end. A launcher needs no probe: it asks by itself.
-In a launcher it exits with 1 while the run hangs, and for a moment after a restart.
+Readiness probe of a worker. Exits with 0 if the worker in this container is ready,
+and with 1 if there is none, if it does not answer within 5 s, or if it is stopping.
+The probe is optional: launchers check their workers themselves.
+In a launcher it exits with 1 while the run hangs, and briefly after a restart.
 `
 	installHelp = `Usage:
   agent install DIR
 
-Copies the agent, and agent-launcher if it lies beside it, into DIR: an init
-container that does so brings Muster into images that lack it.
+Copies the agent into DIR, and also agent-launcher if it is in the same directory.
+Use it in an init container, for images that lack Muster.
 
 Example:
   command: ["/agent", "install", "/muster"]

@@ -20,24 +20,24 @@ import (
 const workerHelp = `Usage:
   agent worker [flags]
 
-PID 1 of a worker's container: awaits the launcher, runs its sessions, reaps.
+Runs as PID 1 of a worker's container: waits for the launcher, runs its sessions, reaps.
 
 Examples:
   command: ["/muster/agent", "worker"]      in a pod template
-  agent worker --await 10m                  end with 75 after 10 minutes without a launcher
+  agent worker --await 10m                  exit with 75 after 10 minutes without a launcher
 
 Flags:
-  --await DURATION   how long to wait for a launcher; 0: for ever (default 1h).
-                     A launcher that has the worker is waited for until its lease ends.
-  --grace DURATION   from TERM to KILL when told to stop from outside (default: the pod's
-                     terminationGracePeriodSeconds less a fifth, 5 s at most; 25s until a
-                     launcher tells it); a launcher's --grace counts if it was given
-  --slots N          slots of this worker, told to the launcher (MUSTER_SLOTS, default 0: the launcher decides)
+  --await DURATION   how long to wait for a launcher; 0: forever (default 1h).
+                     For a launcher that was connected, the lease applies instead.
+  --grace DURATION   time between TERM and KILL when the pod is stopped (default: the pod's
+                     terminationGracePeriodSeconds minus a fifth, at most 5 s; 25s until a
+                     launcher connects); a --grace given to the launcher takes precedence
+  --slots N          report N slots to the launcher (MUSTER_SLOTS; default 0: the launcher decides)
   --job NAME         refuse launchers of other jobs (MUSTER_JOB)
   -v                 log more; MUSTER_LOG_FORMAT=json makes each line JSON
 
-Exit codes: 0 the job is over, or told to stop while nothing ran; 70 no launcher can connect any
-more; 75 no launcher came; 128+n stopped by signal n.
+Exit codes: 0 the job has ended, or the worker was stopped while idle; 70 launchers can no longer
+connect; 75 no launcher connected; 128+n stopped by signal n.
 `
 
 func runWorker(args []string) int {

@@ -13,19 +13,19 @@ import (
 
 const attachHelp = `usage: agent attach NAME [--rank N | --pod POD] [-c CONTAINER] [-- COMMAND...]
 
-Opens a shell in a job's launcher, or in the pod of rank 0 where there is none; runs
-COMMAND instead of a shell. In a launcher, eval "$(agent env)" makes mpirun work there.
+Opens a shell in a job's launcher, or in the pod of rank 0 if the job has no launcher. With
+COMMAND, runs that instead of a shell. In a launcher, eval "$(agent env)" sets up mpirun.
 
   agent attach pi
   agent attach pi --rank 3 -- nvidia-smi
 
-Without NAME it is the far end of a link, which Muster runs by itself.`
+Without NAME it is the worker's end of a link. Only Muster calls it like that.`
 
 func newAttach(streams Streams) *cobra.Command {
 	var where jobs.Where
 	var rank int
 	at := jobs.Attach{In: streams.In, Out: streams.Out.file, Err: streams.Err.file}
-	cmd := &cobra.Command{Use: "attach [flags] NAME [-- COMMAND...]", Short: "a shell in a job's pod", Long: attachHelp}
+	cmd := &cobra.Command{Use: "attach [flags] NAME [-- COMMAND...]", Short: "open a shell in a job's pod", Long: attachHelp}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		words := args
 		if n := cmd.ArgsLenAtDash(); n >= 0 {
@@ -57,10 +57,10 @@ func newAttach(streams Streams) *cobra.Command {
 		return err
 	}
 	var groups []group
-	set := addGroup(&groups, "where")
-	set.IntVar(&rank, "rank", 0, "the pod of rank `N`")
-	set.StringVar(&at.Pod, "pod", "", "the pod `POD`, as pi-worker-3 or worker-3")
-	set.StringVarP(&at.Container, "container", "c", "", "another `CONTAINER` of it")
+	set := addGroup(&groups, "pod")
+	set.IntVar(&rank, "rank", 0, "use the pod of rank `N`")
+	set.StringVar(&at.Pod, "pod", "", "use pod `POD`, as in pi-worker-3 or worker-3")
+	set.StringVarP(&at.Container, "container", "c", "", "use container `CONTAINER` of the pod")
 	whereFlags(addGroup(&groups, "the cluster"), &where)
 	bindGroups(cmd, groups)
 	return cmd

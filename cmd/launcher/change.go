@@ -18,21 +18,20 @@ import (
 
 const scaleHelp = `usage: agent scale NAME --workers N
 
-Asks for another number of workers: of an elastic job while it runs, of any while it is
-suspended.
+Changes the number of workers of an elastic job. A job that is not elastic must be suspended.
 
   agent scale bert --workers 6`
 
 const deleteHelp = `usage: agent delete NAME... [--wait]
 
-Deletes jobs, their pods, and all else that was made for them.
+Deletes jobs, their pods, and everything else that was created for them.
 
   agent delete pi
-  agent delete pi bert --wait               return when their pods are gone`
+  agent delete pi bert --wait               wait until their pods are gone`
 
 const pruneHelp = `usage: agent prune --older-than TIME [-A] [-l SELECTOR] [--dry-run]
 
-Deletes jobs that ended longer ago than TIME, and says which.
+Deletes jobs that finished more than TIME ago, and prints their names.
 
   agent prune --older-than 7d
   agent prune --older-than 12h -A --dry-run`
@@ -61,7 +60,7 @@ func newScale(streams Streams) *cobra.Command {
 		return printName(streams, name, "scaled")
 	}
 	var groups []group
-	addGroup(&groups, "to what").IntVar(&workers, "workers", 0, "`N` workers")
+	addGroup(&groups, "size").IntVar(&workers, "workers", 0, "change the job to `N` workers")
 	whereFlags(addGroup(&groups, "the cluster"), &where)
 	bindGroups(cmd, groups)
 	return cmd
@@ -100,7 +99,7 @@ func newDelete(streams Streams) *cobra.Command {
 		return nil
 	}
 	var groups []group
-	addGroup(&groups, "how").BoolVar(&wait, "wait", false, "return when their pods are gone")
+	addGroup(&groups, "deletion").BoolVar(&wait, "wait", false, "wait until their pods are gone")
 	whereFlags(addGroup(&groups, "the cluster"), &where)
 	bindGroups(cmd, groups)
 	return cmd
@@ -142,7 +141,7 @@ func newPrune(streams Streams) *cobra.Command {
 	s := &shown{}
 	var older days
 	var dry bool
-	cmd := &cobra.Command{Use: "prune [flags]", Short: "delete jobs that have ended", Long: pruneHelp, Args: noArgs}
+	cmd := &cobra.Command{Use: "prune [flags]", Short: "delete finished jobs", Long: pruneHelp, Args: noArgs}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("older-than") {
 			return failure.Usage("--older-than 7d; --older-than 0s is all that have ended", "how long ago must a job have ended?")
@@ -153,10 +152,10 @@ func newPrune(streams Streams) *cobra.Command {
 		return s.prune(cmd.Context(), time.Now().Add(-time.Duration(older)), dry, streams)
 	}
 	var groups []group
-	set := addGroup(&groups, "which jobs")
-	set.Var(&older, "older-than", "jobs that ended longer ago than `TIME`, as 12h or 7d")
+	set := addGroup(&groups, "jobs")
+	set.Var(&older, "older-than", "select jobs that finished more than `TIME` ago, as in 12h or 7d")
 	s.bindMany(set)
-	set.BoolVar(&dry, "dry-run", false, "say which, and delete none")
+	set.BoolVar(&dry, "dry-run", false, "print the jobs without deleting them")
 	whereFlags(addGroup(&groups, "the cluster"), &s.where)
 	bindGroups(cmd, groups)
 	return cmd

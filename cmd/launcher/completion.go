@@ -15,9 +15,9 @@ import (
 
 const completionHelp = `usage: agent completion bash|zsh|fish|powershell
 
-Prints a script that makes the shell complete verbs, flags and the names of jobs.
+Prints a script with which the shell completes verbs, flags and names of jobs.
 
-  source <(agent completion bash)           in this shell; in ~/.bashrc, in each
+  source <(agent completion bash)           for this shell; in ~/.bashrc, for every shell
   agent completion zsh > "${fpath[1]}/_agent"
   agent completion fish > ~/.config/fish/completions/agent.fish
   agent completion powershell | Out-String | Invoke-Expression`
@@ -34,7 +34,7 @@ func newCompletion(streams Streams) *cobra.Command {
 	}
 	order := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
-		Use: "completion SHELL", Short: "a script that makes a shell complete", Long: completionHelp, ValidArgs: order,
+		Use: "completion SHELL", Short: "print a shell completion script", Long: completionHelp, ValidArgs: order,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 || shells[args[0]] == nil {
 				return failure.Usage("agent completion bash", "agent completion takes one shell: %s", strings.Join(order, ", "))

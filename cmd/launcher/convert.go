@@ -18,9 +18,9 @@ import (
 const convertHelp = `usage: agent convert -f FILE [FLAGS]
 
 Prints a LaunchJob for each MPIJob (v1alpha1 to v2beta1), PyTorchJob, TFJob, XGBoostJob,
-PaddleJob, MXJob, JAXJob, TrainJob and Volcano Job of FILE. What else is in there is printed as it
-is. A field that is not carried is named on stderr. Ends with 65 when a job could not start as it
-is written; that one is not printed.
+PaddleJob, MXJob, JAXJob, TrainJob and Volcano Job in FILE. Other objects are printed unchanged.
+Fields that are not converted are reported on stderr. A job that could not start is not printed,
+and the exit code is then 65.
 
   agent convert -f job.yaml | kubectl apply -f -
   kubectl get pytorchjob mnist -o yaml | agent convert -f -
@@ -37,18 +37,18 @@ func newConvert(streams Streams) *cobra.Command {
 	var f convertFlags
 	cmd := &cobra.Command{
 		Use:   "convert -f FILE [flags]",
-		Short: "print LaunchJobs for the jobs of a file",
+		Short: "convert the jobs in a file to LaunchJobs",
 		Long:  convertHelp,
 		Args:  noArgs,
 		RunE:  func(*cobra.Command, []string) error { return f.convert(streams) },
 	}
 	set := cmd.Flags()
 	set.SortFlags = false
-	set.StringArrayVarP(&f.files, "filename", "f", nil, "`FILE` to read, - for stdin, a directory for its .yaml, .yml and .json; may be given again")
-	set.StringVar(&f.options.Compat, "compat", kubeflow.KubeflowV1, "`kubeflow-v1`: pods of kinds of kubeflow.org get that operator's environment, names and labels; none: Muster's own")
-	set.BoolVar(&f.strict, "strict", false, "a warning is an error")
-	set.StringVar(&f.options.Delivery, "delivery", names.DefaultDelivery, "how the agent gets into the images: `init`, imageVolume, or baked: it is in there")
-	set.StringVar(&f.options.AgentImage, "agent-image", "", "the agent's `IMAGE` (default: that of the controller)")
+	set.StringArrayVarP(&f.files, "filename", "f", nil, "read `FILE`; - is stdin, a directory means its .yaml, .yml and .json files; repeatable")
+	set.StringVar(&f.options.Compat, "compat", kubeflow.KubeflowV1, "environment, names and labels of pods of kubeflow.org jobs: `kubeflow-v1` (as that operator) or none (Muster's own)")
+	set.BoolVar(&f.strict, "strict", false, "treat warnings as errors")
+	set.StringVar(&f.options.Delivery, "delivery", names.DefaultDelivery, "how pods get the agent: `init`, imageVolume, or baked (it is in their image)")
+	set.StringVar(&f.options.AgentImage, "agent-image", "", "get the agent from `IMAGE` (default: the controller's)")
 	return cmd
 }
 

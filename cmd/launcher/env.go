@@ -10,22 +10,22 @@ import (
 
 const envHelp = `usage: agent env [FLAGS] [-- COMMAND...]
 
-Prints what run exports, as lines for a shell. Beside a running launcher it prints that
-launcher's environment, so that mpirun typed by hand reaches the workers; otherwise what
-the flags would give now.
+Prints the environment that run sets, as shell commands. In the pod of a running launcher it
+prints the environment of that launcher, so that you can call mpirun yourself. Elsewhere it
+prints the environment that the given flags lead to.
 
   eval "$(agent env)"; mpirun ./program
-  agent env --explain                       each variable and why it is set
+  agent env --explain                       explain each variable
   agent env --fake=4
   agent env --fake=4 --framework=torch --explain
-                                            what each process on the workers gets`
+                                            explain the variables of each process`
 
 func newEnv(streams Streams) *cobra.Command {
 	flags := newFlags()
 	var explain bool
 	cmd := &cobra.Command{
 		Use:   "env [flags] [-- COMMAND...]",
-		Short: "print what run exports",
+		Short: "print the environment that run sets",
 		Long:  envHelp,
 		Args:  afterDash,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,7 +37,7 @@ func newEnv(streams Streams) *cobra.Command {
 		},
 	}
 	flags.bind(cmd)
-	cmd.Flags().BoolVar(&explain, "explain", false, "say why each variable is set and where each setting comes from")
+	cmd.Flags().BoolVar(&explain, "explain", false, "explain why each variable is set and where each setting comes from")
 	return cmd
 }
 

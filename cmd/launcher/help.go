@@ -10,56 +10,56 @@ import (
 
 const rootHelp = `usage: agent VERB [FLAGS] [-- COMMAND...]
 
-  agent run --workers=4 -- mpirun ./program   launch over four workers
-  agent run --fake=4 -- mpirun ./program      the same on this machine, no cluster
+  agent run --workers=4 -- mpirun ./program   launch on four workers
+  agent run --fake=4 -- mpirun ./program      the same on this machine, without a cluster
   agent run --workers=4 --framework=torch -- python3 train.py
   eval "$(agent env)"                         then type mpirun yourself
 
 launcher
-  run       wait for the workers, run a command with an MPI that reaches them
-  env       print what run exports
+  run       wait for the workers, then run a command with MPI set up for them
+  env       print the environment that run sets
   hosts     print the workers as a hostfile
-  metrics   collect numbers such as loss=0.3 from saved output
+  metrics   collect numbers such as loss=0.3 from saved logs
 
 jobs in a cluster, from anywhere
-  convert   print LaunchJobs for MPIJobs, PyTorchJobs, TFJobs... in a file
-  submit    make a job, with Arena's flags; --wait ends as it ends
-  list      list jobs; get NAME tells how one stands and why
+  convert   convert MPIJobs, PyTorchJobs, TFJobs... in a file to LaunchJobs
+  submit    create a job, with Arena's flags; --wait exits with its result
+  list      list jobs; get NAME shows the status of one
   logs      print a job's log: agent logs -f NAME
-  attach    a shell in a job's launcher, or in a worker
-  stacks    where each rank stands; in a launcher, without a job's name
+  attach    open a shell in a job's launcher, or in a worker
+  stacks    show where each rank is; in a launcher, omit the job's name
   scale     change the number of workers
-  delete    delete jobs; prune deletes those that have ended
-  top       GPUs, CPU and memory of jobs and nodes
+  delete    delete jobs; prune deletes finished jobs
+  top       show GPUs, CPU and memory of jobs and nodes
 
 worker
-  worker    PID 1 of a worker: owns every process of the job
-  ready     exit 0 when the worker takes sessions
-  install   copy the agent into a directory, for images without it
+  worker    run as PID 1 of a worker; owns every process of the job
+  ready     exit 0 if the worker is ready for sessions
+  install   copy the agent into a directory, for images that lack it
 
-transport, called by others
-  rsh       mpirun's remote shell: agent rsh HOST COMMAND...
-  attach    without a name: the far end of a link, run by pods/exec
+transport, called by other programs
+  rsh       remote shell for mpirun: agent rsh HOST COMMAND...
+  attach    without a name: the worker's end of a link, run by pods/exec
 
-  version     what this is
-  completion  a script that makes a shell complete: agent completion bash
+  version     print the version
+  completion  print a shell completion script: agent completion bash
 
-agent VERB --help tells more.
+agent VERB --help shows the flags of a verb.
 `
 
 const exitCodes = `exit codes
-  0..255    the command's own
-  64        the command line is wrong
+  0..255    the command's exit code
+  64        usage error
   69        the cluster cannot be reached
-  70        a bug of ours
-  74        output or a file of ours could not be written
-  75        the workers were not there by the deadline
-  76        waiting cannot help, a worker was lost, or a 0 that was not earned
-  77        the launcher lacks a right
-  79        the run hung, or broke a progress rule, and was stopped (--hang-action, --progress-action,
-            --exit-within)
-  126, 127  the command cannot be run, was not found
-  128+n     ended by signal n
+  70        internal error in Muster
+  74        output or a file of Muster could not be written
+  75        workers were missing at the deadline
+  76        permanent error, lost worker, or a command that exited 0 but failed
+  77        the launcher lacks a permission
+  79        the run was stopped because it hung or broke a progress rule (--hang-action,
+            --progress-action, --exit-within)
+  126, 127  the command cannot be run, or was not found
+  128+n     killed by signal n
 `
 
 // helpAll is the flag that prints help with every flag.
@@ -91,10 +91,10 @@ func printHelp(cmd *cobra.Command, all bool) {
 	}
 	switch {
 	case left > 0:
-		fmt.Fprintf(w, "\n%s %s lists %d more flags, and exit codes.\n", cmd.CommandPath(), helpAll, left)
+		fmt.Fprintf(w, "\n%s %s shows %d more flags, and the exit codes.\n", cmd.CommandPath(), helpAll, left)
 	case cmd.Name() == "submit":
 		fmt.Fprintf(w, "\n%s\n", submitCodes)
 	case cmd.Name() == "run":
-		fmt.Fprintf(w, "\nEvery flag may be given as MUSTER_FLAG in the environment; a flag counts before it. A MUSTER_\nvariable that Muster does not know is refused.\n\n%s", exitCodes)
+		fmt.Fprintf(w, "\nEvery flag can be set by an environment variable, as in MUSTER_WORKERS. A flag overrides its\nvariable. Unknown MUSTER_ variables are refused.\n\n%s", exitCodes)
 	}
 }

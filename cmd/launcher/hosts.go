@@ -10,8 +10,8 @@ import (
 
 const hostsHelp = `usage: agent hosts [--format openmpi|hydra|horovod|json] [FLAGS]
 
-Prints the workers, ranked: those of the launcher that runs here, otherwise those that the
-flags find now.
+Prints the workers in rank order. In the pod of a running launcher these are its workers.
+Elsewhere they are the workers that the flags select.
 
   agent hosts                               host slots=N
   agent hosts --format hydra                host:N
@@ -34,6 +34,6 @@ func newHosts(streams Streams) *cobra.Command {
 		},
 	}
 	flags.bind(cmd)
-	cmd.Flags().StringVar(&format, "format", "openmpi", "openmpi, hydra, horovod or json")
+	cmd.Flags().StringVar(&format, "format", "openmpi", "output format: openmpi, hydra, horovod or json")
 	return cmd
 }

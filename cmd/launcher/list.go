@@ -17,7 +17,7 @@ import (
 
 const listHelp = `usage: agent list [-A] [-l SELECTOR] [-o wide|json|yaml|name]
 
-Lists the jobs of a namespace, or of all.
+Lists the jobs in a namespace, or in all namespaces.
 
   agent list
   agent list -A -o wide
@@ -25,7 +25,7 @@ Lists the jobs of a namespace, or of all.
 
 const getHelp = `usage: agent get NAME [-o json|yaml|name]
 
-Tells how a job stands and why: phase and reason, what failed first, conditions, pods.
+Shows the status of a job: phase, reason, first failure, conditions and pods.
 
   agent get pi
   agent get pi -o yaml`
@@ -40,13 +40,13 @@ type shown struct {
 }
 
 func (s *shown) bindOutput(set *pflag.FlagSet, formats string) {
-	set.StringVarP(&s.output, "output", "o", "", "`FORMAT`: "+formats)
-	set.StringVar(&s.color, "color", "auto", "`WHEN` to colour: auto, always or never")
+	set.StringVarP(&s.output, "output", "o", "", "print in `FORMAT`: "+formats)
+	set.StringVar(&s.color, "color", "auto", "use color `WHEN`: auto, always or never")
 }
 
 func (s *shown) bindMany(set *pflag.FlagSet) {
-	set.BoolVarP(&s.all, "all-namespaces", "A", false, "those of all namespaces")
-	set.StringVarP(&s.selector, "selector", "l", "", "those with the labels of `SELECTOR`")
+	set.BoolVarP(&s.all, "all-namespaces", "A", false, "select jobs in all namespaces")
+	set.StringVarP(&s.selector, "selector", "l", "", "select jobs by label `SELECTOR`")
 }
 
 // namespace returns the namespace of the jobs, or "" for all.
@@ -76,7 +76,7 @@ func newList(streams Streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.list(cmd.Context(), streams) },
 	}
 	var groups []group
-	set := addGroup(&groups, "which jobs, and how")
+	set := addGroup(&groups, "jobs and output")
 	s.bindMany(set)
 	s.bindOutput(set, "wide, json, yaml or name")
 	whereFlags(addGroup(&groups, "the cluster"), &s.where)
@@ -131,7 +131,7 @@ func printName(streams Streams, name, became string) error {
 func newGet(streams Streams) *cobra.Command {
 	s := &shown{}
 	cmd := &cobra.Command{
-		Use: "get [flags] NAME", Short: "tell how a job stands", Long: getHelp,
+		Use: "get [flags] NAME", Short: "show the status of a job", Long: getHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, err := oneName(cmd, args)
 			if err != nil {
@@ -141,7 +141,7 @@ func newGet(streams Streams) *cobra.Command {
 		},
 	}
 	var groups []group
-	s.bindOutput(addGroup(&groups, "how"), "json, yaml or name")
+	s.bindOutput(addGroup(&groups, "output"), "json, yaml or name")
 	whereFlags(addGroup(&groups, "the cluster"), &s.where)
 	bindGroups(cmd, groups)
 	return cmd

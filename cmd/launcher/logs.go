@@ -16,18 +16,17 @@ import (
 
 const logsHelp = `usage: agent logs [-f] [--rank N | --role ROLE | --all] [FLAGS] NAME
 
-Prints the log of a job: its launcher's, in which all ranks of an MPI job come together;
-of a job without a launcher those of all pods, each line with its pod before it. With -f
-it waits for pods that are not there yet, goes on when connections are lost, without a
-line lost or doubled, and ends when the job has ended. --rank shows the lines that rank
-wrote, without their tag; of a job without a launcher, its pod's log. A log that is gone
-ends it with 1.
+Prints the log of a job. If the job has a launcher, its log contains the output of all ranks.
+Otherwise this prints the logs of all pods and prefixes each line with its pod. With -f it
+waits for missing pods, reconnects without losing or repeating lines, and ends with the job.
+--rank prints the lines of one rank without their tags, or the log of its pod if there is no
+launcher. If a log is gone, the exit code is 1.
 
   agent logs -f pi
-  agent logs bert --rank 3 --tail 100       the last lines of rank 3
+  agent logs bert --rank 3 --tail 100       last lines of rank 3
   agent logs tf --role ps
-  agent logs pi --all                       the launcher's and the workers'
-  agent logs pi -c code-sync --all          another container: here what fetched the code`
+  agent logs pi --all                       logs of the launcher and the workers
+  agent logs pi -c code-sync --all          another container: here the one that fetched the code`
 
 type logsFlags struct {
 	where      jobs.Where
@@ -58,17 +57,17 @@ func newLogs(streams Streams) *cobra.Command {
 		},
 	}
 	var groups []group
-	set := addGroup(&groups, "which lines")
-	set.BoolVarP(&f.logs.Follow, "follow", "f", false, "until the job has ended")
-	set.IntVar(&f.rank, "rank", 0, "what rank `N` wrote")
-	set.StringVar(&f.logs.Which.Role, "role", "", "the pods of this `ROLE`: launcher, worker, ps...")
-	set.BoolVar(&f.logs.Which.All, "all", false, "all pods")
-	set.StringVarP(&f.logs.Container, "container", "c", "", "another `CONTAINER` of the pods")
-	set.IntVar(&f.logs.Tail, "tail", 0, "the last `N` lines of each pod, or of the rank (default: all)")
-	set.DurationVar(&f.since, "since", 0, "lines not older than `TIME`")
-	set.BoolVar(&f.timestamps, "timestamps", false, "each with its time")
-	set.StringVar(&f.color, "color", "auto", "of the pods' names: `WHEN`, auto, always or never")
-	set.BoolVar(&f.exitCode, "exit-code", false, "with -f: end as the job ends")
+	set := addGroup(&groups, "lines")
+	set.BoolVarP(&f.logs.Follow, "follow", "f", false, "follow the log until the job ends")
+	set.IntVar(&f.rank, "rank", 0, "print the lines of rank `N`")
+	set.StringVar(&f.logs.Which.Role, "role", "", "print the logs of pods with `ROLE`: launcher, worker, ps...")
+	set.BoolVar(&f.logs.Which.All, "all", false, "print the logs of all pods")
+	set.StringVarP(&f.logs.Container, "container", "c", "", "print the log of container `CONTAINER` of the pods")
+	set.IntVar(&f.logs.Tail, "tail", 0, "print the last `N` lines of each pod, or of the rank (default: all)")
+	set.DurationVar(&f.since, "since", 0, "print lines of the last `TIME`, as in 10m")
+	set.BoolVar(&f.timestamps, "timestamps", false, "print the time of each line")
+	set.StringVar(&f.color, "color", "auto", "color the names of pods `WHEN`: auto, always or never")
+	set.BoolVar(&f.exitCode, "exit-code", false, "with -f: exit with the job's exit code")
 	whereFlags(addGroup(&groups, "the cluster"), &f.where)
 	bindGroups(cmd, groups)
 	return cmd

@@ -23,9 +23,9 @@ func managing(streams Streams) []*cobra.Command {
 
 // whereFlags adds kubectl's flags for cluster and namespace.
 func whereFlags(set *pflag.FlagSet, w *jobs.Where) {
-	set.StringVarP(&w.Namespace, "namespace", "n", "", "the job's `NAMESPACE` (default: the context's, in a pod the pod's own)")
-	set.StringVar(&w.Context, "context", "", "kubeconfig `CONTEXT`")
-	set.StringVar(&w.Kubeconfig, "kubeconfig", "", "kubeconfig `FILE` (default: $KUBECONFIG, ~/.kube/config; in a pod its service account)")
+	set.StringVarP(&w.Namespace, "namespace", "n", "", "use `NAMESPACE` (default: the context's; in a pod, the pod's)")
+	set.StringVar(&w.Context, "context", "", "use kubeconfig `CONTEXT`")
+	set.StringVar(&w.Kubeconfig, "kubeconfig", "", "read kubeconfig `FILE` (default: $KUBECONFIG, ~/.kube/config; in a pod, its service account)")
 }
 
 // open finds the cluster.

@@ -14,10 +14,10 @@ import (
 
 const metricsHelp = `usage: agent metrics --metric NAME[:RAW|PERCENTAGE]... [--out FILE] LOG...
 
-Collects numbers from saved output, - for stdin: what stands behind NAME= or NAME: in it.
-Prints the last, largest and smallest of each; the lowest rank that printed it counts. With
---out the last ones are written as Kubeflow Pipelines reads them. Ends with 1 when no metric
-was found. agent run --metric does the same while a job runs.
+Collects numbers that follow NAME= or NAME: in saved logs; LOG can be - for stdin. Prints the
+last, largest and smallest value of each metric. If several ranks print one, the lowest rank
+counts. --out writes the last values in the format of Kubeflow Pipelines. If no metric is
+found, the exit code is 1. agent run --metric does the same while a job runs.
 
   agent metrics --metric loss --metric images/sec train.log
   agent metrics --metric acc:PERCENTAGE --out mlpipeline-metrics.json logs/rank-*.out
@@ -39,7 +39,7 @@ func newMetrics(streams Streams) *cobra.Command {
 	var f metricsFlags
 	cmd := &cobra.Command{
 		Use:   "metrics [flags] LOG...",
-		Short: "collect numbers from saved output",
+		Short: "collect numbers from saved logs",
 		Long:  metricsHelp,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return collect(f, args, streams)
@@ -47,9 +47,9 @@ func newMetrics(streams Streams) *cobra.Command {
 	}
 	set := cmd.Flags()
 	set.SortFlags = false
-	set.StringArrayVar(&f.names, "metric", nil, "`NAME[:RAW|PERCENTAGE]` to look for; may be given again")
+	set.StringArrayVar(&f.names, "metric", nil, "collect `NAME[:RAW|PERCENTAGE]`; repeatable")
 	set.StringVar(&f.out, "out", "", "write the last values to `FILE` for Kubeflow Pipelines")
-	set.StringVar(&f.tags, "tags", "auto", "lines that begin with 3: or [3] are of rank 3: `all` of them, none, or auto: where each line has one")
+	set.StringVar(&f.tags, "tags", "auto", "read 3: or [3] at the start of a line as its rank: `all`, none, or auto (if every line has one)")
 	return cmd
 }
 

@@ -12,11 +12,11 @@ import (
 
 const runHelp = `usage: agent run [FLAGS] -- COMMAND...
 
-Waits for the workers, says whom it waits for and why, writes the hostfile, and runs
-COMMAND with an MPI environment whose remote shell reaches the workers. Open MPI 4 and 5,
-MPICH and Intel MPI need no further options. With --framework, or a command that tells it
-(torchrun, ray...), COMMAND is started on every worker instead, with the variables that the
-framework reads; the exit code is that of the first process that failed.
+Waits for the workers and reports which are missing and why. Then it writes the hostfile and
+runs COMMAND with MPI set up to reach the workers. Open MPI 4 and 5, MPICH and Intel MPI need
+no other options. With --framework, or a command that implies one (torchrun, ray...), COMMAND
+starts on every worker instead, with the variables that the framework reads. The exit code is
+then that of the first process that failed.
 
   agent run --workers=4 --slots=8 -- mpirun ./program
   agent run --fake=4 -- mpirun ./program
@@ -28,7 +28,7 @@ func newRun(streams Streams) *cobra.Command {
 	flags := newFlags()
 	cmd := &cobra.Command{
 		Use:   "run [flags] -- COMMAND...",
-		Short: "wait for the workers and run a command over them",
+		Short: "wait for the workers and run a command on them",
 		Long:  runHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := flags.resolve(cmd, args)

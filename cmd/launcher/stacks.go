@@ -16,9 +16,9 @@ import (
 const stacksHelp = `usage: agent stacks [RANK...]
        agent stacks JOB [RANK...]
 
-Says where each rank stands: its system call and, for Python, its lines. Ranks in the same
-place are said once. Beside agent run it asks the launcher here; with a job's name the one in
-the cluster. It takes 10 s at most, and stops nothing.
+Shows where each rank is: its system call and, for Python, its source lines. Ranks in the same
+place are grouped. Without JOB it asks the launcher in this pod, with JOB the launcher of that
+job. It takes at most 10 s and stops nothing.
 
   agent stacks
   agent stacks 3
@@ -27,7 +27,7 @@ the cluster. It takes 10 s at most, and stops nothing.
 
 func newStacks(streams Streams) *cobra.Command {
 	var where jobs.Where
-	cmd := &cobra.Command{Use: "stacks [flags] [JOB] [RANK...]", Short: "where each rank stands", Long: stacksHelp}
+	cmd := &cobra.Command{Use: "stacks [flags] [JOB] [RANK...]", Short: "show where each rank is", Long: stacksHelp}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 || isNumber(args[0]) {
 			return stacksHere(streams, args)

@@ -24,25 +24,25 @@ import (
 
 const submitHelp = `usage: agent submit [KIND] --name=NAME --image=IMAGE [FLAGS] -- COMMAND...
 
-Makes a LaunchJob: a launcher and its workers for mpirun, horovodrun and deepspeed; for
-other commands workers that start it by themselves. KIND (mpi, tfjob, pytorch...) and most
-flags are Arena's. One word with blanks is a line for a shell.
+Creates a LaunchJob. For mpirun, horovodrun and deepspeed it has a launcher and workers; for
+other commands each worker starts the command. KIND (mpi, tfjob, pytorch...) and most flags
+are Arena's. A COMMAND of one word that contains spaces is run by a shell.
 
   agent submit --name=pi --image=repo/pi:1 --workers=4 --gpus=8 -- mpirun ./pi
   agent submit pytorch --name=bert --image=repo/bert:2 --workers=4 --gpus=8 \
       --data=corpus:/data --sync-source=https://example.com/team/bert.git "python code/bert/train.py"
   agent submit --name=pi --image=repo/pi:1 --dry-run -- mpirun ./pi
-                                            print the LaunchJob, ask no cluster
+                                            print the LaunchJob without a cluster
   agent submit ... --wait --logs --metric accuracy:PERCENTAGE -- mpirun python train.py
-                                            end as the job ends`
+                                            exit with the job's result`
 
 const submitCodes = `exit codes
   0         created; with --wait: Succeeded
-  1..255    with --wait: of what failed first, else 1
-  64        a flag is wrong, or the API server refuses the job
-  69        the cluster cannot be reached, or has no CRD of LaunchJobs
-  75        --wait and the job had not ended after --timeout; it goes on
-  77        a right is missing`
+  1..255    with --wait: code of the first failure, else 1
+  64        usage error, or the API server rejected the job
+  69        the cluster cannot be reached, or lacks the LaunchJob CRD
+  75        with --wait: the job was still running after --timeout; it continues
+  77        a permission is missing`
 
 // submitFlags are the flags about the job and what to do with it.
 type submitFlags struct {
@@ -65,7 +65,7 @@ func newSubmit(streams Streams) *cobra.Command {
 	f := &submitFlags{}
 	cmd := &cobra.Command{
 		Use:   "submit [KIND] [flags] -- COMMAND...",
-		Short: "make a job",
+		Short: "create a job",
 		Long:  submitHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.words(cmd, args); err != nil {

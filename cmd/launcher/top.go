@@ -11,8 +11,8 @@ import (
 const topHelp = `usage: agent top job [NAME] [-A]
        agent top node
 
-What jobs ask for and use, and what the nodes have: GPUs that pods hold, CPU and memory
-where the cluster measures them (metrics-server).
+Shows what jobs request and use, and what nodes have: GPUs that pods hold, and CPU and memory
+if the cluster has metrics-server.
 
   agent top job
   agent top job bert
@@ -20,7 +20,7 @@ where the cluster measures them (metrics-server).
 
 func newTop(streams Streams) *cobra.Command {
 	s := &shown{}
-	cmd := &cobra.Command{Use: "top job|node [flags] [NAME]", Short: "GPUs, CPU and memory of jobs and nodes", Long: topHelp}
+	cmd := &cobra.Command{Use: "top job|node [flags] [NAME]", Short: "show GPUs, CPU and memory of jobs and nodes", Long: topHelp}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return failure.Usage("agent top job, or agent top node", "of what?")
@@ -40,7 +40,7 @@ func newTop(streams Streams) *cobra.Command {
 		return failure.Usage("agent top job, or agent top node", "agent top %s is not known", args[0])
 	}
 	var groups []group
-	addGroup(&groups, "which jobs").BoolVarP(&s.all, "all-namespaces", "A", false, "those of all namespaces")
+	addGroup(&groups, "jobs").BoolVarP(&s.all, "all-namespaces", "A", false, "select jobs in all namespaces")
 	whereFlags(addGroup(&groups, "the cluster"), &s.where)
 	bindGroups(cmd, groups)
 	return cmd

@@ -11,13 +11,13 @@ import (
 
 const versionHelp = `usage: agent version [-o json]
 
-Prints version, commit and protocol range of the launcher. So does agent --version.`
+Prints version, commit and protocol range of the launcher, like agent --version.`
 
 func newVersion(streams Streams) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "version [flags]",
-		Short: "what this is",
+		Short: "print the version",
 		Long:  versionHelp,
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -37,6 +37,6 @@ func newVersion(streams Streams) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "`FORMAT`: json")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "print in `FORMAT`: json")
 	return cmd
 }

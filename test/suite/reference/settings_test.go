@@ -22,7 +22,7 @@ func TestSettings(t *testing.T) {
 	for _, row := range rows {
 		require.Equal(t, 8, strings.Count(row, "|")-strings.Count(row, `\|`), row)
 	}
-	require.Contains(t, rows, "| `--quiet`, `-q` | nothing |  | `MUSTER_QUIET` |  | run | complaints only |")
+	require.Contains(t, rows, "| `--quiet`, `-q` | nothing |  | `MUSTER_QUIET` |  | run | print only warnings and errors |")
 	require.Contains(t, Settings(), "| `--lease` | duration | run `15m`, join `1m` | `MUSTER_LEASE` |")
 	require.Contains(t, Settings(), "| `--workers` | number | submit `1` |")
 	require.Contains(t, Settings(), "| `--rank` | number |  |")
