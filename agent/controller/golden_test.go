@@ -99,7 +99,7 @@ func TestRefuse(t *testing.T) {
 			"the launcher's container main has no command, and the agent (agent.delivery: imageVolume)"},
 		"injected, no command, restarts":            {"static", func(j *v1alpha1.LaunchJob) { j.Spec.RestartPolicy = &v1alpha1.RestartPolicy{MaxRestarts: 1} }, "nobody restarts its processes"},
 		"injected, no command in one role":          {"compat", func(j *v1alpha1.LaunchJob) { j.Spec.Roles[1].Template.Spec.Containers[0].Command = nil }, "into every template, or into none"},
-		"injected, no command, unknown to Kubeflow": {"compat-static", func(j *v1alpha1.LaunchJob) { j.Spec.Framework = "ray" }, "--compat=kubeflow-v1 knows no --framework=ray"},
+		"injected, no command, unknown to Kubeflow": {"compat-static", func(j *v1alpha1.LaunchJob) { j.Spec.Framework = "ray" }, "--compat=kubeflow-v1 does not support --framework=ray"},
 		"injected, no command, ray":                 {"static", func(j *v1alpha1.LaunchJob) { j.Spec.Framework = "ray" }, "its ranks cannot be known beforehand"},
 		"two gangs": {"volcano", func(j *v1alpha1.LaunchJob) {
 			j.Spec.Roles[0].Template.Labels = map[string]string{coschedulingGroup: "x"}

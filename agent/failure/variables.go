@@ -19,11 +19,11 @@ func UnknownVariable(command string, environ, known []string) error {
 		if value == "" || !strings.HasPrefix(name, ours) || slices.Contains(known, name) || IsServiceLink(environ, name, value) {
 			continue
 		}
-		way := "unset it, or give a variable of your own another name; " + command + " --help lists the flags"
+		way := "unset it, or rename it if it is your own; " + command + " --help lists the flags"
 		if like := meant(name, known); like != "" {
 			way = "did you mean " + like + "? " + way
 		}
-		return Usage(way, "%s: %s knows no such variable", name, command)
+		return Usage(way, "%s: %s does not know this variable", name, command)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ func TestUnknownVariable(t *testing.T) {
 	for _, row := range []struct{ environ, want, hint string }{
 		{"", "", ""},
 		{"PATH=/bin MUSTER_WORKERS=4 MUSTER_POD_IP=10.0.0.1 MUSTER_TOKEN=x MUSTER_OUT=out", "", ""},
-		{"MUSTER_WROKERS=4", "MUSTER_WROKERS: agent run knows no such variable", "did you mean MUSTER_WORKERS?"},
+		{"MUSTER_WROKERS=4", "MUSTER_WROKERS: agent run does not know this variable", "did you mean MUSTER_WORKERS?"},
 		{"MUSTER_NP=4", "MUSTER_NP: ", "did you mean MUSTER_WORKERS?"},
 		{"MUSTER_NPROC_PER_NODE=4", "MUSTER_NPROC_PER_NODE: ", "did you mean MUSTER_PROCS_PER_WORKER?"},
 		{"MUSTER_LOGLEVEL=info", "MUSTER_LOGLEVEL: ", "did you mean MUSTER_LOG_LEVEL?"},

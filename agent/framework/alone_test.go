@@ -35,7 +35,7 @@ func TestHiddenTorchrunIsRefused(t *testing.T) {
 	files := tree(t, map[string]string{launch.Files[0].Name: string(launch.Files[0].Data)})
 	torch := tree(t, map[string]string{"torch/__init__.py": "", "torch/distributed/__init__.py": "", "torch/distributed/launcher/__init__.py": "",
 		"torch/distributed/launcher/api.py": launcherAPI})
-	const refused = "agent: torchrun: with --standalone or --nnodes=1 it would be a job of its own on each of the 2 workers"
+	const refused = "agent: torchrun: with --standalone or --nnodes=1 it would start a separate job on each of the 2 workers"
 	for _, c := range []struct {
 		backend, endpoint, nodes string
 		fake, refused            bool

@@ -200,7 +200,7 @@ func TestTorchBelow(t *testing.T) {
 			require.NoError(t, err, options)
 			continue
 		}
-		require.ErrorContains(t, err, want+" would be a job of its own on each of the 2 workers", options)
+		require.ErrorContains(t, err, want+" would start a separate job on each of the 2 workers", options)
 		one := c
 		one.Workers = c.Workers[:1]
 		_, err = prepare(one)

@@ -19,7 +19,7 @@ func Decide(launch Launch, rule string) (Launch, error) {
 		return launch, nil
 	}
 	if len(launch.Processes) == 0 {
-		return Launch{}, fmt.Errorf("--success=%s: the command runs in the launcher, and its own end decides", rule)
+		return Launch{}, fmt.Errorf("--success=%s: the command runs in the launcher, and its own exit code decides", rule)
 	}
 	launch.Processes = slices.Clone(launch.Processes)
 	launch.Any = rule == "any"
@@ -34,7 +34,7 @@ func Decide(launch Launch, rule string) (Launch, error) {
 	role, number, one := strings.Cut(rule, ":")
 	index, err := strconv.Atoi(number)
 	if one && (err != nil || index < 0) {
-		return Launch{}, fmt.Errorf("--success=%s: %q is no number of a process, want ROLE:INDEX with an index from 0", rule, number)
+		return Launch{}, fmt.Errorf("--success=%s: %q is not the number of a process, want ROLE:INDEX with an index from 0", rule, number)
 	}
 	found := false
 	for i, p := range launch.Processes {

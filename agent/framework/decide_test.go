@@ -39,15 +39,15 @@ func TestDecide(t *testing.T) {
 	for rule, want := range map[string]string{
 		"master":    "--success=master: no such process, there are chief:0, worker:0 to worker:1, ps:0; or auto, all, any",
 		"worker:2":  "--success=worker:2: no such process",
-		"worker:x":  `--success=worker:x: "x" is no number of a process`,
-		"worker:":   `"" is no number`,
-		"worker:-1": `"-1" is no number`,
+		"worker:x":  `--success=worker:x: "x" is not the number of a process`,
+		"worker:":   `"" is not the number`,
+		"worker:-1": `"-1" is not the number`,
 	} {
 		_, err := Decide(crew, rule)
 		require.ErrorContains(t, err, want)
 	}
 	_, err := Decide(Launch{Argv: []string{"mpirun"}}, "all")
-	require.ErrorContains(t, err, "the command runs in the launcher, and its own end decides")
+	require.ErrorContains(t, err, "the command runs in the launcher, and its own exit code decides")
 	elastic, err := Decide(Launch{Any: true, Processes: crew.Processes}, "all")
 	require.NoError(t, err)
 	require.False(t, elastic.Any)

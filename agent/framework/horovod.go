@@ -29,7 +29,7 @@ func prepareHorovod(c Cluster) (Launch, error) {
 	case err != nil || cmd.framework == "mpi":
 		return launch, err
 	case cmd.framework != "horovod":
-		return Launch{}, errors.New("its processes meet at a server that horovodrun runs: horovodrun " + strings.Join(c.Command, " "))
+		return Launch{}, errors.New("its processes need the server that horovodrun runs: horovodrun " + strings.Join(c.Command, " "))
 	}
 	launch.Shims = true
 	launch.Argv = cmd.insert(c.Command, horovodOptions(c)...)

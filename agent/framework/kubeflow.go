@@ -69,7 +69,7 @@ func Compat(name, f string) (Framework, error) {
 		known = append(known, kinds[kind].frameworks...)
 	}
 	slices.Sort(known)
-	return nil, fmt.Errorf("--compat=%s knows no --framework=%s, it takes %s", name, f, strings.Join(known, ", "))
+	return nil, fmt.Errorf("--compat=%s does not support --framework=%s, only %s", name, f, strings.Join(known, ", "))
 }
 
 // Chosen returns the framework of that name, as changed by --compat if compat is not "". Errors:
@@ -97,7 +97,7 @@ func (k Kubeflow) Prepare(c Cluster) (Launch, error) {
 	case !ok:
 		return Launch{}, fmt.Errorf("prepare %s of %s: no such kind", k.Kind, KubeflowV1)
 	case c.Job == "":
-		return Launch{}, fmt.Errorf("prepare %s of %s: the job has no name, with which its hosts begin", k.Kind, KubeflowV1)
+		return Launch{}, fmt.Errorf("prepare %s of %s: the job needs a name, because host names start with it", k.Kind, KubeflowV1)
 	case k.Kind == "MPIJob":
 		return kfMPI(c)
 	}

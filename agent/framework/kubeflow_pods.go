@@ -68,7 +68,7 @@ func (k Kubeflow) complete(job kfJob) error {
 	case k.Kind == "XGBoostJob" && masters != 1, k.Kind == "PyTorchJob" && masters > 1:
 		return fmt.Errorf("%d workers have the role master, want 1", masters)
 	case k.Kind == "TFJob" && masters > 0 && job.count("chief") > 0:
-		return errors.New("there are a chief and a master, want one of them")
+		return errors.New("there are both a chief and a master, want only one")
 	case k.Kind == "PaddleJob" && first.node.IP == "":
 		return fmt.Errorf("worker %q has no address, and PADDLE_MASTER is one there", first.node.Name)
 	}

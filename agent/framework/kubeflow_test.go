@@ -352,7 +352,7 @@ func TestKubeflowErrors(t *testing.T) {
 		want        string
 	}{
 		"kind":           {"RayJob", "worker=1", 1, nil, "prepare RayJob of kubeflow-v1: no such kind"},
-		"no name":        {"JAXJob", "worker=1", 1, func(c *Cluster) { c.Job = "" }, "the job has no name"},
+		"no name":        {"JAXJob", "worker=1", 1, func(c *Cluster) { c.Job = "" }, "the job needs a name"},
 		"no workers":     {"JAXJob", "worker=1", 1, func(c *Cluster) { c.Workers = nil }, "no workers"},
 		"no command":     {"JAXJob", "worker=1", 1, func(c *Cluster) { c.Command = nil }, "no command"},
 		"procs":          {"JAXJob", "worker=1", 1, func(c *Cluster) { c.Procs = -1 }, "-1 processes per worker"},
@@ -384,7 +384,7 @@ func TestCompat(t *testing.T) {
 		require.Equal(t, Kubeflow{Kind: kind}, got)
 	}
 	_, err := Compat("kubeflow-v1", "ray")
-	require.EqualError(t, err, "--compat=kubeflow-v1 knows no --framework=ray, it takes intelmpi, jax, lightgbm, mpi, mpich, mxnet, openmpi, paddle, tensorflow, torch, xgboost")
+	require.EqualError(t, err, "--compat=kubeflow-v1 does not support --framework=ray, only intelmpi, jax, lightgbm, mpi, mpich, mxnet, openmpi, paddle, tensorflow, torch, xgboost")
 	_, err = Compat("kubeflow-v2", "torch")
 	require.EqualError(t, err, "--compat=kubeflow-v2 is not known, it takes kubeflow-v1")
 }

@@ -46,7 +46,7 @@ func (c Cluster) lone() error {
 		return nil
 	}
 	if AloneBelow(c.Below) {
-		return fmt.Errorf("%s behind a script would be a job of its own on each of the %d workers: give it as the command itself, -- %s ...", cmd.framework, len(c.Workers), words[0]) //nolint:staticcheck // ST1005: ... stands for the rest of the command
+		return fmt.Errorf("%s in a script would start a separate job on each of the %d workers: run it directly as the command, -- %s ...", cmd.framework, len(c.Workers), words[0]) //nolint:staticcheck // ST1005: ... stands for the rest of the command
 	}
 	options := optionsOf(words[cmd.options:])
 	said := ""
@@ -61,7 +61,7 @@ func (c Cluster) lone() error {
 	if said == "" {
 		return nil
 	}
-	return fmt.Errorf("%s %s would be a job of its own on each of the %d workers: leave it out, the workers are told by the environment", cmd.launcher, said, len(c.Workers))
+	return fmt.Errorf("%s %s would start a separate job on each of the %d workers: omit it, because the environment configures the workers", cmd.launcher, said, len(c.Workers))
 }
 
 // LoneIn returns the name of the launcher that runs in a process, if it forms a group of its own in

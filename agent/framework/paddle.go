@@ -34,7 +34,7 @@ func preparePaddle(c Cluster) (Launch, error) {
 	launcher := recognise(c.Command).launcher == byPaddle || ofBelow(c.Below).launcher == byPaddle
 	if c.hasRole("ps") || c.hasRole("server") {
 		if launcher {
-			return Launch{}, fmt.Errorf("workers have the role of a parameter server, which needs the script and not its launcher: python train.py")
+			return Launch{}, fmt.Errorf("workers have the role of a parameter server, which runs the script without its launcher: python train.py")
 		}
 		return paddleServers(c)
 	}

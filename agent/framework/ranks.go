@@ -44,7 +44,7 @@ func (c Cluster) usable() error {
 		}
 	}
 	if c.Port < 1 || c.Port+PortBlock > 1<<16 {
-		return fmt.Errorf("port %d: ports %d to %d are needed, and 65535 is the last there is", c.Port, c.Port, c.Port+PortBlock-1)
+		return fmt.Errorf("port %d: ports %d to %d are needed, but 65535 is the last port", c.Port, c.Port, c.Port+PortBlock-1)
 	}
 	return nil
 }

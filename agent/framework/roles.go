@@ -34,7 +34,7 @@ func ParseRoles(text string, workers int) ([]Role, error) {
 		case err != nil || count < 1:
 			return nil, fmt.Errorf("--roles: %s has the count %q, want a number from 1", name, number)
 		case strings.ContainsAny(name, ":= \t\""):
-			return nil, fmt.Errorf("--roles: %q is no name of a role", name)
+			return nil, fmt.Errorf("--roles: %q is not a valid role name", name)
 		case seen[name]:
 			return nil, fmt.Errorf("--roles: %s is named twice", name)
 		}
@@ -75,7 +75,7 @@ func (c Cluster) rolesAre(framework string, known ...string) error {
 		}
 	}
 	if count["chief"]+count["master"] > 1 {
-		return fmt.Errorf("there are a chief and a master, want one of them")
+		return fmt.Errorf("there are both a chief and a master, want only one")
 	}
 	return nil
 }

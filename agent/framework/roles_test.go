@@ -25,7 +25,7 @@ func TestParseRoles(t *testing.T) {
 		"worker=0,ps=4":          `worker has the count "0", want a number from 1`,
 		"worker=-1":              `worker has the count "-1"`,
 		"worker=many":            `worker has the count "many"`,
-		"a:b=4":                  `"a:b" is no name of a role`,
+		"a:b=4":                  `"a:b" is not a valid role name`,
 	} {
 		roles, err := ParseRoles(text, 4)
 		require.ErrorContains(t, err, want)
@@ -85,9 +85,9 @@ func TestPrepareOnWorkersRefuses(t *testing.T) {
 		"every worker is ps or evaluator":                              {TensorFlow{}, "ps=3,evaluator=1", nil},
 		"no worker has the role scheduler":                             {MXNet{}, "server=2,worker=2", nil},
 		"every worker is a parameter server":                           {Paddle{}, "ps=4", nil},
-		"needs the script and not its launcher":                        {Paddle{}, "ps=1,trainer=3", func(c *Cluster) { c.Command = []string{"python", "-m", "paddle.distributed.launch", "t.py"} }},
-		"WORLD_SIZE=5 is set and is no multiple of 2 processes":        {Torch{}, "", func(c *Cluster) { c.Procs, c.UserEnv = 2, []string{"WORLD_SIZE=5"} }},
-		"a server that horovodrun runs: horovodrun python3 t.py":       {Horovod{}, "", nil},
+		"runs the script without its launcher":                         {Paddle{}, "ps=1,trainer=3", func(c *Cluster) { c.Command = []string{"python", "-m", "paddle.distributed.launch", "t.py"} }},
+		"WORLD_SIZE=5 is set but is not a multiple of 2 processes":     {Torch{}, "", func(c *Cluster) { c.Procs, c.UserEnv = 2, []string{"WORLD_SIZE=5"} }},
+		"the server that horovodrun runs: horovodrun python3 t.py":     {Horovod{}, "", nil},
 		"Muster starts head and nodes itself":                          {Ray{}, "", func(c *Cluster) { c.Command = []string{"ray", "start", "--head"} }},
 		"more than one worker has the role head":                       {Ray{}, "head=2,worker=2", nil},
 		"more than 900 processes at the address 10.0.0.1 of worker":    {LightGBM{}, "", func(c *Cluster) { c.Procs = 901 }},

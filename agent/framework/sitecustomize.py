@@ -76,7 +76,7 @@ def refuse_alone(api):
         here = host in ("localhost", "127.0.0.1") and config.rdzv_backend != "static"
         if config.max_nodes == 1 or here and (port == "0" or "MUSTER_FAKE_WORKER" not in os.environ):
             sys.exit(
-                "agent: torchrun: with --standalone or --nnodes=1 it would be a job of its own on each of the "
+                "agent: torchrun: with --standalone or --nnodes=1 it would start a separate job on each of the "
                 + os.environ[NODES] + " workers\nhint: leave these options out: torchrun is told the workers by the environment"
             )
         begin(self, config, *args, **kwargs)

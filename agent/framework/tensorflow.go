@@ -31,7 +31,7 @@ func Dynamic(f Framework) (Framework, error) {
 			return f, nil
 		}
 	}
-	return nil, errors.New("only tensorflow has it: TF_CONFIG's sparse form")
+	return nil, errors.New("only tensorflow supports the sparse form of TF_CONFIG")
 }
 
 // Prepare implements Framework. The chief or master decides, else worker 0. ps and evaluator serve;
@@ -60,7 +60,7 @@ func (t TensorFlow) prepare(c Cluster) (Launch, error) {
 		return Launch{}, fmt.Errorf("every worker is ps or evaluator, and these never end: a chief or a worker is needed")
 	}
 	if t.Sparse && len(tasks) > 1 && !c.hasRole("ps") {
-		return Launch{}, errors.New("the sparse form needs a ps: without one each worker knows of itself alone, and trains alone")
+		return Launch{}, errors.New("the sparse form needs a ps: without one, each worker knows only itself and trains alone")
 	}
 	var launch Launch
 	for _, r := range tasks {

@@ -110,7 +110,7 @@ func runID(c Cluster) string {
 func (c Cluster) worldDivides() error {
 	world, ok := lookup(c.UserEnv, "WORLD_SIZE")
 	if n, err := strconv.Atoi(world); ok && err == nil && n%c.procs() != 0 {
-		return fmt.Errorf("WORLD_SIZE=%d is set and is no multiple of %d processes per worker: unset it", n, c.procs())
+		return fmt.Errorf("WORLD_SIZE=%d is set but is not a multiple of %d processes per worker: unset it", n, c.procs())
 	}
 	return nil
 }

@@ -84,9 +84,9 @@ func Open(w Where) (*API, error) {
 func plainly(err error) error {
 	if errors.Is(err, clientcmd.ErrEmptyConfig) {
 		if at := os.Getenv(clientcmd.RecommendedConfigPathEnvVar); at != "" {
-			return fmt.Errorf("this is no pod, and there is no kubeconfig at %s (KUBECONFIG)", at)
+			return fmt.Errorf("not running in a pod, and KUBECONFIG=%s does not exist", at)
 		}
-		return errors.New("this is no pod, and there is no kubeconfig")
+		return errors.New("not running in a pod, and there is no kubeconfig")
 	}
 	return err
 }
@@ -165,7 +165,7 @@ func (p *patience) again(err error) bool {
 	var answer apierrors.APIStatus
 	if !p.told && (!p.quiet || errors.As(err, &answer)) {
 		p.told = true
-		p.say("asking again: %s", strings.ReplaceAll(fmt.Sprint(err), "\n", " "))
+		p.say("retrying: %s", strings.ReplaceAll(fmt.Sprint(err), "\n", " "))
 	}
 	return true
 }

@@ -60,7 +60,7 @@ func (a *API) Gone(ctx context.Context, name string, say func(format string, arg
 			return nil
 		case err == nil && left > 0 && left != told:
 			told = left
-			say("%s: %d pods are still ending", name, left)
+			say("%s: %d pods are still terminating", name, left)
 		}
 		if !sleep(ctx, lookEvery) {
 			return context.Cause(ctx)

@@ -27,7 +27,7 @@ func (a *API) explain(ctx context.Context, what string, err error) error {
 	case apierrors.IsUnauthorized(err):
 		return wrap(names.ExitForbidden, "the credentials are wrong or have expired: log in again; kubectl auth whoami tests them")
 	case apierrors.IsForbidden(err):
-		return wrap(names.ExitForbidden, "ask for a Role with the right, see docs/submit.md; kubectl auth whoami says who you are")
+		return wrap(names.ExitForbidden, "ask for a Role with this permission, see docs/submit.md; kubectl auth whoami says who you are")
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return wrap(names.ExitUsage, "")
 	case isNoKind(err):
@@ -36,13 +36,13 @@ func (a *API) explain(ctx context.Context, what string, err error) error {
 	case apierrors.IsNotFound(err):
 		return wrap(1, a.elsewhere(ctx, err))
 	case apierrors.IsAlreadyExists(err):
-		return wrap(1, "another --name, or agent delete first")
+		return wrap(1, "choose another --name, or run agent delete first")
 	case apierrors.IsConflict(err):
-		return wrap(1, "it was changed meanwhile: try again")
+		return wrap(1, "the job was changed at the same time: retry")
 	case errors.Is(err, context.Canceled):
 		return wrap(130, "")
 	}
-	return wrap(names.ExitNoCluster, "see whether the API server "+a.host()+" can be reached from here")
+	return wrap(names.ExitNoCluster, "check whether the API server "+a.host()+" can be reached from here")
 }
 
 // elsewhere says where else to look for the object that was not found. The API server reports a

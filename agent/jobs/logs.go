@@ -99,7 +99,7 @@ func (f *followed) watch(ctx context.Context) error {
 			}
 			if found == 0 && !over && !waiting && err == nil {
 				waiting = true
-				f.Say("no pod of %s has begun yet: %s", f.Job, Sentence(f.job))
+				f.Say("no pod of %s has started yet: %s", f.Job, Sentence(f.job))
 			}
 		}
 		if over && f.idle() {
@@ -109,7 +109,7 @@ func (f *followed) watch(ctx context.Context) error {
 			ended = time.Now()
 		}
 		if over && time.Since(ended) > lingering {
-			f.Say("%s has ended a minute ago, and its pods still write: no longer read", f.Job)
+			f.Say("%s ended a minute ago, but its pods still write: stopped reading", f.Job)
 			f.cancel()
 			return nil
 		}
@@ -308,9 +308,9 @@ func (f *followed) verdict() error {
 	case f.gone:
 		return failure.New(1, "", "%s was deleted before it had a log", f.Job)
 	case !Over(f.job):
-		return failure.New(1, f.API.Line("logs -f "+f.Job)+" waits for them; "+f.API.Line("get "+f.Job)+" says what is in the way", "no pod of %s that is meant has a log yet", f.Job)
+		return failure.New(1, f.API.Line("logs -f "+f.Job)+" waits for them; "+f.API.Line("get "+f.Job)+" shows why they do not run", "no selected pod of %s has a log yet", f.Job)
 	case len(f.wanted) > 0:
-		return failure.New(1, f.API.Line("get "+f.Job)+" tells why", "%s has ended before %s had begun", f.Job, strings.Join(slices.Sorted(maps.Keys(f.wanted)), ", "))
+		return failure.New(1, f.API.Line("get "+f.Job)+" tells why", "%s ended before %s had started", f.Job, strings.Join(slices.Sorted(maps.Keys(f.wanted)), ", "))
 	}
-	return failure.New(1, keep, "%s has ended, and no pod of it is left: the logs are gone with the pods", f.Job)
+	return failure.New(1, keep, "%s has ended, and its pods are deleted, with their logs", f.Job)
 }

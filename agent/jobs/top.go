@@ -91,7 +91,7 @@ func (a *API) usage(ctx context.Context, namespace string) (map[string]corev1.Re
 	var list struct{ Items []podMetrics }
 	r := a.client.Get().AbsPath(path+"/pods").Param("labelSelector", names.LabelJob)
 	if err := do(ctx, r, &list); err != nil {
-		return nil, "the cluster does not serve metrics.k8s.io (metrics-server), so that CPU and memory are not known: " + oneLine(err.Error())
+		return nil, "the cluster does not serve metrics.k8s.io (metrics-server), so CPU and memory are unknown: " + oneLine(err.Error())
 	}
 	used := map[string]corev1.ResourceList{}
 	for _, m := range list.Items {

@@ -87,7 +87,7 @@ func (c Config) Validate() error {
 		d    time.Duration
 	}{{"timeout", c.Timeout}, {"lease", c.Lease}, {"grace", c.Grace}} {
 		if t.d < 0 {
-			return usage("a time is written as 90s, 10m or 1h", "--%s=%s lies in the past", t.flag, t.d)
+			return usage("a time is written as 90s, 10m or 1h", "--%s=%s must not be negative", t.flag, t.d)
 		}
 	}
 	if least := 2 * barrier.Quiet; c.Lease < least && c.Workers > 1 {
@@ -97,7 +97,7 @@ func (c Config) Validate() error {
 		return usage("--slots=8, --procs-per-worker=8", "--slots=%d, --procs-per-worker=%d: a member has at least one", c.Slots, c.Procs)
 	}
 	if c.Port != 0 && (c.Port < 1024 || c.Port > 1<<16-framework.PortBlock) {
-		return usage(fmt.Sprintf("the %d ports from it on are used; without --port a free block is chosen", framework.PortBlock),
+		return usage(fmt.Sprintf("a run uses %d ports from --port up; without --port, it chooses free ones", framework.PortBlock),
 			"--port=%d: it takes 1024 to %d", c.Port, 1<<16-framework.PortBlock)
 	}
 	for _, kv := range c.Env {
@@ -172,9 +172,9 @@ func (c Config) framework() (framework.Framework, error) {
 	f, err := framework.Chosen(name, c.Compat)
 	switch {
 	case err != nil && c.Compat != "":
-		return nil, usage("--compat="+framework.KubeflowV1+" gives what that operator gave, for scripts written around it", "%w", err)
+		return nil, usage("--compat="+framework.KubeflowV1+" reproduces that operator's environment, for scripts that rely on it", "%w", err)
 	case c.Compat != "" && c.Job == "":
-		return nil, usage("--job=NAME gives it; without --compat hosts are addresses", "--compat=%s: the job has no name, with which its hosts begin", c.Compat)
+		return nil, usage("--job=NAME gives it; without --compat hosts are addresses", "--compat=%s: the job needs a name, because host names start with it", c.Compat)
 	case err != nil:
 		return nil, usage("--framework=plain sets RANK, WORLD_SIZE, MASTER_ADDR and the like", "%w", err)
 	}

@@ -75,7 +75,7 @@ func (c *Config) findRank(env func(string) string) error {
 			first, c.Rank = s, n
 		case n != c.Rank:
 			return usage("drop "+first.name+", or correct it: the cluster's own number is the one that a replacement of this pod will have again",
-				"%s=%s and %s=%s contradict each other", first.name, first.value, s.name, s.value)
+				"%s=%s and %s=%s conflict with each other", first.name, first.value, s.name, s.value)
 		}
 	}
 	if first.name != "" {

@@ -51,7 +51,7 @@ func TestLaunchOf(t *testing.T) {
 		require.Contains(t, launch.Processes[2].Env, framework.Var{Name: "PET_NNODES", Value: want, Why: "for scripts that start torchrun"})
 	}
 	_, err = Config{Workers: 3, Command: []string{"sh", "-c", "torchrun --standalone train.py"}}.launchOf(table(3), 0, 21000, place{dir: "/run", agent: "/agent"})
-	require.ErrorContains(t, err, "torchrun --standalone would be a job of its own on each of the 3 workers")
+	require.ErrorContains(t, err, "torchrun --standalone would start a separate job on each of the 3 workers")
 	cfg.Success = "chief"
 	_, err = cfg.launchOf(table(3), 0, 21000, place{})
 	require.ErrorContains(t, err, "--success=chief: no such process")
@@ -75,9 +75,9 @@ func TestCompat(t *testing.T) {
 		`"worker":["mnist-worker-0.hpc.svc:2222"]},"task":{"type":"ps","index":0},"environment":"cloud"}`)
 
 	for want, wrong := range map[string]func(*Config){
-		"the job has no name":                           func(c *Config) { c.Job = "" },
-		"--compat=v0 is not known":                      func(c *Config) { c.Compat = "v0" },
-		"--compat=kubeflow-v1 knows no --framework=ray": func(c *Config) { c.Framework = "ray" },
+		"the job needs a name":                                  func(c *Config) { c.Job = "" },
+		"--compat=v0 is not known":                              func(c *Config) { c.Compat = "v0" },
+		"--compat=kubeflow-v1 does not support --framework=ray": func(c *Config) { c.Framework = "ray" },
 	} {
 		c := cfg
 		wrong(&c)

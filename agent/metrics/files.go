@@ -20,7 +20,7 @@ func (c *Collector) Files(paths []string, stdin io.Reader, tags Tags) (notes []s
 			return notes, fmt.Errorf("read log: %w", err)
 		}
 		if guessed {
-			notes = append(notes, fmt.Sprintf("%s: every line begins with a number, taken for its rank", path))
+			notes = append(notes, fmt.Sprintf("%s: every line starts with a number, which is read as its rank", path))
 		}
 	}
 	return notes, nil

@@ -36,7 +36,7 @@ func Entries(series []Series) (entries []Entry, notes []string) {
 			notes = append(notes, s.missing())
 			continue
 		case math.IsNaN(s.Last) || math.IsInf(s.Last, 0):
-			notes = append(notes, fmt.Sprintf("metric %s: its last value is %s, which JSON has no number for: it is not written", s.Name, text(s.Last)))
+			notes = append(notes, fmt.Sprintf("metric %s: its last value is %s, which JSON cannot express: it is not written", s.Name, text(s.Last)))
 			continue
 		case len(entries) == maxEntries:
 			left++
@@ -46,14 +46,14 @@ func Entries(series []Series) (entries []Entry, notes []string) {
 		notes = append(notes, s.remarks(names[i], owners[i])...)
 	}
 	if left > 0 {
-		notes = append(notes, fmt.Sprintf("Kubeflow Pipelines takes %d metrics of a run: the last %d are not written", maxEntries, left))
+		notes = append(notes, fmt.Sprintf("Kubeflow Pipelines accepts %d metrics per run: the last %d are not written", maxEntries, left))
 	}
 	return entries, notes
 }
 
 func (s Series) missing() string {
 	if s.Unread > 0 {
-		return fmt.Sprintf("metric %s was never seen with a number: %q is none", s.Name, s.Sample)
+		return fmt.Sprintf("metric %s was never seen with a number, only with %q", s.Name, s.Sample)
 	}
 	return fmt.Sprintf("metric %s was never seen", s.Name)
 }

@@ -79,9 +79,9 @@ func TestWhatIsNotWritten(t *testing.T) {
 	require.Equal(t, []Entry{{"zero", 0, Raw}, {"acc", 93.5, Percentage}}, entries)
 	require.Equal(t, []string{
 		"metric never was never seen",
-		`metric odd was never seen with a number: "odd=1,234" is none`,
-		"metric nan: its last value is NaN, which JSON has no number for: it is not written",
-		"metric inf: its last value is -Inf, which JSON has no number for: it is not written",
+		`metric odd was never seen with a number, only with "odd=1,234"`,
+		"metric nan: its last value is NaN, which JSON cannot express: it is not written",
+		"metric inf: its last value is -Inf, which JSON cannot express: it is not written",
 		"metric acc is a PERCENTAGE of 93.5: Kubeflow Pipelines shows 0.5 as 50 %, and this as 9350 %",
 	}, notes)
 	text, err := Encode(nil)
@@ -97,7 +97,7 @@ func TestFiftyAtMost(t *testing.T) {
 	}
 	entries, notes := Entries(all)
 	require.Len(t, entries, 50)
-	require.Equal(t, []string{"Kubeflow Pipelines takes 50 metrics of a run: the last 3 are not written"}, notes)
+	require.Equal(t, []string{"Kubeflow Pipelines accepts 50 metrics per run: the last 3 are not written"}, notes)
 }
 
 func TestOurs(t *testing.T) {

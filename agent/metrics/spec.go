@@ -40,7 +40,7 @@ func Parse(words []string) ([]Spec, error) {
 		case at < 0:
 			specs = append(specs, spec)
 		case specs[at].Format != spec.Format:
-			return nil, fmt.Errorf("metric %q: it is asked for as %s and as %s", spec.Name, specs[at].Format, spec.Format)
+			return nil, fmt.Errorf("metric %q: it is requested both as %s and as %s", spec.Name, specs[at].Format, spec.Format)
 		}
 	}
 	return specs, nil
@@ -52,16 +52,16 @@ func parse(word string) (Spec, error) {
 	if given {
 		spec.Format = Format(strings.ToUpper(strings.TrimSpace(format)))
 		if spec.Format != Raw && spec.Format != Percentage {
-			return Spec{}, fmt.Errorf("after a colon it takes RAW or PERCENTAGE")
+			return Spec{}, fmt.Errorf("want RAW or PERCENTAGE after the colon")
 		}
 	}
 	switch {
 	case spec.Name == "":
 		return Spec{}, fmt.Errorf("it has no name")
 	case len(spec.Name) > maxName:
-		return Spec{}, fmt.Errorf("its name has %d bytes, %d are the most", len(spec.Name), maxName)
+		return Spec{}, fmt.Errorf("its name has %d bytes, but at most %d are allowed", len(spec.Name), maxName)
 	case strings.Contains(spec.Name, "="):
-		return Spec{}, fmt.Errorf("a name has no =, which ends it in the output")
+		return Spec{}, fmt.Errorf("a name cannot contain =, which ends it in the output")
 	case !utf8.ValidString(spec.Name) || strings.ContainsFunc(spec.Name, unicode.IsControl):
 		return Spec{}, fmt.Errorf("a name is text without control characters")
 	}

@@ -22,9 +22,9 @@ func TestParseRefuses(t *testing.T) {
 		":RAW":         "it has no name",
 		"  ":           "it has no name",
 		"loss:":        "RAW or PERCENTAGE",
-		"loss:percent": `metric "loss:percent": after a colon it takes RAW or PERCENTAGE`,
+		"loss:percent": `metric "loss:percent": want RAW or PERCENTAGE after the colon`,
 		"a:b:RAW":      "RAW or PERCENTAGE",
-		"loss=":        "has no =",
+		"loss=":        "cannot contain =",
 		"lo\nss":       "control characters",
 		"lo\xff":       "control characters",
 		"a\x1b[1m":     "control characters",
@@ -35,5 +35,5 @@ func TestParseRefuses(t *testing.T) {
 	_, err := Parse([]string{strings.Repeat("x", 257)})
 	require.ErrorContains(t, err, "257 bytes")
 	_, err = Parse([]string{"loss", "loss:PERCENTAGE"})
-	require.ErrorContains(t, err, `metric "loss": it is asked for as RAW and as PERCENTAGE`)
+	require.ErrorContains(t, err, `metric "loss": it is requested both as RAW and as PERCENTAGE`)
 }

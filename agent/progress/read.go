@@ -113,7 +113,7 @@ func List(text []byte) ([]Rule, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&list); err != nil {
-		return nil, wrong(example, "--progress is no list of rules: %w", err)
+		return nil, wrong(example, "--progress is not a list of rules: %w", err)
 	}
 	if d.More() {
 		return nil, wrong(example, "--progress has text after its list of rules")

@@ -105,7 +105,7 @@ func Compile(rules []Rule) (*Set, error) {
 		re, err := regexp.Compile(pattern)
 		if err != nil {
 			return nil, wrong(`brackets that are text take a backslash, as in 'step \((\d+)\)'; syntax: https://pkg.go.dev/regexp/syntax`,
-				"--%s=%s is no regular expression: %s", flag, quoted(pattern), cause(err))
+				"--%s=%s is not a regular expression: %s", flag, quoted(pattern), cause(err))
 		}
 		if re.MatchString("") {
 			return nil, wrong(`as in --`+flag+`='step (\d+)'`, "--%s=%s matches an empty line, and so every line", flag, quoted(pattern))
@@ -129,7 +129,7 @@ func (r Rule) judge() error {
 	times := func(flag string, d time.Duration) error {
 		switch {
 		case d < 0:
-			return wrong("a time is written as 90s, 10m or 1h", "--%s=%s lies in the past", flag, d)
+			return wrong("a time is written as 90s, 10m or 1h", "--%s=%s must not be negative", flag, d)
 		case d > 0 && d < Least:
 			return wrong("minutes are usual, as in --"+flag+"=10m", "--%s=%s: the shortest is %s", flag, d, Least)
 		}
@@ -141,7 +141,7 @@ func (r Rule) judge() error {
 	case r.Expect == "" && r.FailOn == "":
 		return wrong(`--expect='step (\d+)' --within=10m, or --fail-on='loss.*nan'`, "a progress rule has no expression")
 	case r.FailOn != "" && (r.Within != 0 || r.FirstWithin != 0 || r.ByRank):
-		return wrong("leave the times away: --fail-on fires at once", "--fail-on=%s takes no --within, --first-within or --expect-by", quoted(r.FailOn))
+		return wrong("omit the times: --fail-on fires at once", "--fail-on=%s takes no --within, --first-within or --expect-by", quoted(r.FailOn))
 	case r.Expect != "" && r.Within == 0 && r.FirstWithin == 0:
 		return wrong("--expect="+quoted(r.Expect)+" --within=10m", "--expect=%s has no --within", quoted(r.Expect))
 	}

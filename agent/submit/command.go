@@ -55,18 +55,18 @@ func (r Request) work() (work, error) {
 	if w.framework == "" && r.Launcher == nil && r.Workers > 1 {
 		// agent run starts such a command in the launcher only, and it may have to run there.
 		// Starting it in another place would surprise the user.
-		return w, failure.Usage("--framework=plain (or torch, tensorflow, jax...) starts it on each worker; --launcher starts it in a launcher alone, as agent run does",
-			"%q does not say where it is to run, and there are %d workers", words[0], r.Workers)
+		return w, failure.Usage("--framework=plain (or torch, tensorflow, jax...) starts it on each worker; --launcher starts it only in a launcher, as agent run does",
+			"cannot tell where to run %q, and there are %d workers", words[0], r.Workers)
 	}
 	w.launcher = needsLauncher(w.framework, found)
 	if r.Launcher != nil {
 		if w.launcher && !*r.Launcher {
-			return w, failure.Usage("leave --launcher=false away", "%s starts its ranks out of a launcher", cmp.Or(w.framework, found))
+			return w, failure.Usage("omit --launcher=false", "%s starts its ranks from a launcher", cmp.Or(w.framework, found))
 		}
 		w.launcher = *r.Launcher
 	}
 	if roles && !slices.Contains([]string{"tensorflow", "paddle", "mxnet", "plain"}, w.framework) {
-		return w, failure.Usage("leave them away, or --framework=tensorflow", "--ps, --chief and --evaluator are no roles of %s", w.framework)
+		return w, failure.Usage("omit them, or use --framework=tensorflow", "--ps, --chief and --evaluator are not roles of %s", w.framework)
 	}
 	if w.framework == "horovod" && found != "horovod" {
 		// Its processes meet at a server that horovodrun runs. mpirun needs none.
@@ -78,7 +78,7 @@ func (r Request) work() (work, error) {
 	told := found == "torch" || found == "paddle" // the environment tells it everything, wherever it is in the script
 	if found != "" && found != "mpi" && !told && framework.Detect(argv) == "" {
 		// The agent adds options to such a launcher, but would start a shell here.
-		return w, failure.Usage("give it as words: -- "+strings.Join(words, " "), "%s in a line for a shell: the agent would not see it", words[0])
+		return w, failure.Usage("write it as separate words: -- "+strings.Join(words, " "), "%s in a shell line: the agent cannot detect it", words[0])
 	}
 	switch w.framework {
 	case "torch":

@@ -63,7 +63,7 @@ func data(words []string) (volumes []corev1.Volume, mounts []corev1.VolumeMount,
 		case !ok || !path.IsAbs(dir):
 			return nil, nil, failure.Usage("--data=imagenet:/data mounts the claim imagenet at /data", "--data=%s is not PVC:PATH", word)
 		case len(validation.IsDNS1123Subdomain(claim)) > 0:
-			return nil, nil, failure.Usage("kubectl get pvc lists the names", "--data=%s: %q is no name of a PersistentVolumeClaim", word, claim)
+			return nil, nil, failure.Usage("kubectl get pvc lists the names", "--data=%s: %q is not a valid PersistentVolumeClaim name", word, claim)
 		case slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == path.Clean(dir) }):
 			return nil, nil, failure.Usage("give each its own path", "--data: two claims for %s", dir)
 		}
@@ -104,7 +104,7 @@ func tolerations(words []string) ([]corev1.Toleration, error) {
 		effects := []corev1.TaintEffect{"", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
 		operators := []corev1.TolerationOperator{corev1.TolerationOpExists, corev1.TolerationOpEqual}
 		if key == "" || !slices.Contains(effects, t.Effect) || !slices.Contains(operators, t.Operator) {
-			return nil, failure.Usage("all, KEY, KEY:NoSchedule, KEY=VALUE or KEY=VALUE:NoExecute", "--toleration=%s is no toleration", word)
+			return nil, failure.Usage("all, KEY, KEY:NoSchedule, KEY=VALUE or KEY=VALUE:NoExecute", "--toleration=%s is not a toleration", word)
 		}
 		list = append(list, t)
 	}

@@ -103,11 +103,11 @@ func (t *Typed) read(flag, value string, step Step) ([]string, error) {
 		on, err := strconv.ParseBool(value)
 		switch {
 		case err != nil:
-			return nil, failure.Usage("true or false", "--%s=%s is no truth value", flag, value)
+			return nil, failure.Usage("true or false", "--%s=%s is not true or false", flag, value)
 		case !on:
 			return nil, nil
 		case flag == "tensorboard":
-			t.Notes = append(t.Notes, "tensorboard is not started; run one of your own over the volume that the events are written to")
+			t.Notes = append(t.Notes, "tensorboard is not started; run your own on the volume with the events")
 			return nil, nil
 		}
 		return []string{"--" + flag}, nil
@@ -189,7 +189,7 @@ func each(flag, value string) (words []string, err error) {
 func number(flag, value string) ([]string, error) {
 	n, err := strconv.ParseFloat(value, 64)
 	if err != nil || n < 0 || n != float64(int64(n)) && flag != "timeout-hours" {
-		return nil, failure.Usage("a whole number", "--%s=%s is none", flag, value)
+		return nil, failure.Usage("a whole number", "--%s=%s is not a number", flag, value)
 	}
 	if n == 0 {
 		return nil, nil

@@ -42,7 +42,7 @@ func TestPipelinesOutputs(t *testing.T) {
 		"--tensorboard-image", "tb:1", "--arena-image", "arena:7"), Step{Pod: "p-1", Workflow: "p"})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"/w": "p", "/s": "p-1", "/n": jobOf("train", "p-1"), "/m": "{\"metrics\":[]}\n"}, got.Outputs)
-	require.Equal(t, []string{"tensorboard is not started; run one of your own over the volume that the events are written to",
+	require.Equal(t, []string{"tensorboard is not started; run your own on the volume with the events",
 		"--tensorboard-image=tb:1 is not used", "--arena-image=arena:7 is not used"}, got.Notes)
 }
 
@@ -62,14 +62,14 @@ func TestPipelinesCommand(t *testing.T) {
 
 func TestPipelinesRefuses(t *testing.T) {
 	for sentence, args := range map[string][]string{
-		"the step has no command":             {"--pipelines", "--name", "x"},
-		"--name has no value":                 {"--pipelines", "--name"},
-		"the step's command is 2 words":       {"--pipelines", "--", "mpirun", "x"},
-		"--workers=1.5 is none":               stepLine("--workers", "1.5"),
-		"--gpus=all is none":                  stepLine("--gpus", "all"),
-		"--workers=-1 is none":                stepLine("--workers", "-1"),
-		"--rdma=maybe is no truth value":      stepLine("--rdma", "maybe"),
-		"--env: unexpected end of JSON input": stepLine("--env", `["A=1"`),
+		"the step has no command":                                           {"--pipelines", "--name", "x"},
+		"--name has no value":                                               {"--pipelines", "--name"},
+		"the step's command is 2 words":                                     {"--pipelines", "--", "mpirun", "x"},
+		"--workers=1.5 is not a number":                                     stepLine("--workers", "1.5"),
+		"--gpus=all is not a number":                                        stepLine("--gpus", "all"),
+		"--workers=-1 is not a number":                                      stepLine("--workers", "-1"),
+		"--rdma=maybe is not true or false":                                 stepLine("--rdma", "maybe"),
+		"--env: unexpected end of JSON input":                               stepLine("--env", `["A=1"`),
 		"--env: json: cannot unmarshal number into Go value of type string": stepLine("--env", `[1]`),
 	} {
 		_, err := Pipelines(args, Step{Pod: "p"})

@@ -46,7 +46,7 @@ func (r Run) apply(job *v1alpha1.LaunchJob) error {
 		job.Spec.Compat = r.Compat
 	}
 	if r.Procs < 0 || r.LauncherSlots < 0 {
-		return failure.Usage("--procs-per-worker=2 starts two on each worker", "--procs-per-worker=%d, --launcher-slots=%d: there are no fewer than none", r.Procs, r.LauncherSlots)
+		return failure.Usage("--procs-per-worker=2 starts two on each worker", "--procs-per-worker=%d, --launcher-slots=%d: it must not be negative", r.Procs, r.LauncherSlots)
 	}
 	if r.Procs > 0 {
 		job.Spec.ProcsPerWorker = new(int32(r.Procs))
@@ -78,7 +78,7 @@ const defaultPeriod = 30 * time.Second
 func fitGrace(job *v1alpha1.LaunchJob, value string) error {
 	grace, err := time.ParseDuration(value)
 	if err != nil || grace < 0 {
-		return failure.Usage("a time is written as 90s, 10m or 1h", "--grace=%s is no time", value)
+		return failure.Usage("a time is written as 90s, 10m or 1h", "--grace=%s is not a time", value)
 	}
 	if grace <= names.Grace(defaultPeriod) {
 		return nil
@@ -102,11 +102,11 @@ func (r Run) elastic(job *v1alpha1.LaunchJob) error {
 	}
 	switch {
 	case low < 1:
-		return failure.Usage("--min-workers=2 begins, and goes on, with two", "--max-workers=%d alone: the smallest number of workers is not known", high)
+		return failure.Usage("--min-workers=2 starts and continues with two", "--max-workers=%d requires --min-workers", high)
 	case low > workers || workers > high:
-		return failure.Usage("--workers is how many there are at first", "--min-workers=%d, --workers=%d and --max-workers=%d are not in their order", low, workers, high)
+		return failure.Usage("--workers is the initial number", "--min-workers=%d, --workers=%d and --max-workers=%d are not in ascending order", low, workers, high)
 	case len(job.Spec.Roles) > 1:
-		return failure.Usage("leave --ps, --chief or --evaluator away", "an elastic job has workers alone")
+		return failure.Usage("omit --ps, --chief and --evaluator", "an elastic job can have only workers")
 	}
 	job.Spec.Elastic = &v1alpha1.Elastic{Min: int32(low), Max: int32(high)}
 	return nil

@@ -60,19 +60,19 @@ func (r Request) validateSync() error {
 	case r.Sync == "" && !given:
 		return nil
 	case r.Sync == "" && r.SyncSource == "":
-		return wrong("--sync-mode=git --sync-source=https://example.com/team/train.git", "no --sync-source: which repository?")
+		return wrong("--sync-mode=git --sync-source=https://example.com/team/train.git", "--sync-source is required")
 	case r.Sync == "rsync" || r.Sync == "hdfs":
-		return wrong("--sync-mode=git, or a volume that holds the code: --data=PVC:PATH", "--sync-mode=%s is one of Arena's that Muster does not have", r.Sync)
+		return wrong("--sync-mode=git, or a volume that holds the code: --data=PVC:PATH", "--sync-mode=%s is supported by Arena, but not by Muster", r.Sync)
 	case r.Sync != "" && r.Sync != "git":
 		return wrong("--sync-mode=git", "--sync-mode=%s is not known", r.Sync)
 	case r.SyncSource == "":
-		return wrong("--sync-source=https://example.com/team/train.git", "--sync-mode=git without --sync-source")
+		return wrong("--sync-source=https://example.com/team/train.git", "--sync-mode=git requires --sync-source")
 	}
 	if err := validSource(r.SyncSource); err != nil {
 		return err
 	}
 	if r.SyncSecret != "" && !strings.HasPrefix(r.SyncSource, "http") {
-		return wrong("--sync-source=https://...", "--sync-secret is a name and a password, for http and https")
+		return wrong("--sync-source=https://...", "--sync-secret works only with http and https")
 	}
 	for _, word := range r.Env {
 		name, value, _ := strings.Cut(word, "=")
@@ -80,9 +80,9 @@ func (r Request) validateSync() error {
 		case slices.Contains([]string{"GIT_SYNC_DEST", "GITSYNC_LINK"}, name) && !isBelow(value):
 			return wrong("--env "+name+"=train", "--env %s: it takes a directory below %s", word, syncDir)
 		case slices.Contains([]string{"GIT_SYNC_ROOT", "GITSYNC_ROOT"}, name) && path.Clean(value) != syncRoot:
-			return wrong("leave it away", "--env %s: the pods get what is in %s, and nothing else", word, syncRoot)
+			return wrong("omit it", "--env %s: the pods get only what is in %s", word, syncRoot)
 		case secretly.MatchString(name):
-			return wrong("--sync-secret=NAME takes a Secret of the type kubernetes.io/basic-auth", "--env %s=... would write a password into the job, for all to read", name)
+			return wrong("--sync-secret=NAME takes a Secret of the type kubernetes.io/basic-auth", "--env %s=... would store a password in the job, where everyone can read it", name)
 		}
 	}
 	return nil
@@ -98,12 +98,12 @@ func validSource(source string) error {
 	}
 	u, err := url.Parse(source)
 	if err != nil || u.Host == "" && u.Scheme != "file" || !slices.Contains([]string{"http", "https", "git", "ssh", "file"}, u.Scheme) {
-		return failure.Usage(way, "--sync-source is no URL of a git repository") // it may contain a password, so the message does not repeat it
+		return failure.Usage(way, "--sync-source is not the URL of a git repository") // it may contain a password, so the message does not repeat it
 	}
 	if _, secret := u.User.Password(); secret || u.User != nil && (u.Scheme == "http" || u.Scheme == "https") {
 		u.User = nil
 		return failure.Usage("kubectl create secret generic NAME --type=kubernetes.io/basic-auth --from-literal=username=... --from-literal=password=..., then --sync-secret=NAME --sync-source="+u.String(),
-			"--sync-source holds a name or a password, which all who may read the job would see")
+			"--sync-source contains a user name or password, which everyone who can read the job would see")
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (r Request) addSync(p *parts) error {
 	p.workingDir = cmp.Or(p.workingDir, arenaDir)
 	mount := corev1.VolumeMount{Name: syncVolume, MountPath: path.Join(p.workingDir, syncDir)}
 	if slices.ContainsFunc(p.mounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == mount.MountPath }) {
-		return failure.Usage("another --working-dir, or another path for the claim", "--data: %s is where the code goes", mount.MountPath)
+		return failure.Usage("choose another --working-dir, or another path for the claim", "--data: %s is the directory for the code", mount.MountPath)
 	}
 	// Later entries count, including those of --env, which Arena's users set.
 	settings := []corev1.EnvVar{

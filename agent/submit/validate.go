@@ -20,7 +20,7 @@ func (r Request) validate() error {
 	case r.Name == "":
 		return wrong("--name=train", "the job has no name")
 	case len(r.Name) > 40 || !jobName.MatchString(r.Name):
-		return wrong("as in --name=resnet-50", "--name=%s: a name has at most 40 characters, begins with a letter, and holds small letters, digits and dashes", r.Name)
+		return wrong("as in --name=resnet-50", "--name=%s: a name has at most 40 lowercase letters, digits and dashes, and starts with a letter", r.Name)
 	case r.Image == "":
 		return wrong("--image=registry.example.com/train:1", "the job has no image")
 	case strings.TrimSpace(strings.Join(r.Command, "")) == "":
@@ -34,7 +34,7 @@ func (r Request) validate() error {
 	case r.MaxRestarts < 0 || r.MaxRestarts > 1000:
 		return wrong("--max-restarts=3", "--max-restarts=%d: it takes 0 to 1000", r.MaxRestarts)
 	case r.WorkingDir != "" && !path.IsAbs(r.WorkingDir):
-		return wrong("--working-dir=/root", "--working-dir=%s is no absolute path", r.WorkingDir)
+		return wrong("--working-dir=/root", "--working-dir=%s is not an absolute path", r.WorkingDir)
 	}
 	if err := oneOf("delivery", r.Delivery, "init", "baked", "imageVolume"); err != nil {
 		return err
@@ -70,19 +70,19 @@ func (r Request) together() error {
 	case r.Queue != "" && r.Gang != "" && r.Gang != volcano && r.Gang != kueue:
 		return wrong("queues are Volcano's and Kueue's: --gang=volcano or --gang=kueue", "--queue=%s with --gang=%s", r.Queue, r.Gang)
 	case r.AgentImage != "" && r.Delivery == "baked":
-		return wrong("--delivery=init brings the agent of that image along", "--agent-image with --delivery=baked: the agent is in the job's own image")
+		return wrong("--delivery=init uses the agent of that image", "--agent-image with --delivery=baked: the agent is in the job's own image")
 	case r.ShmSize != "" && !isAmount(r.ShmSize):
-		return wrong("--shm-size=8Gi; 0 leaves /dev/shm alone", "--shm-size=%s is no size", r.ShmSize)
+		return wrong("--shm-size=8Gi; 0 keeps the default /dev/shm", "--shm-size=%s is not a size", r.ShmSize)
 	case r.Restricted && (r.RDMA || r.HostNetwork):
-		return wrong("leave one of them away", "--restricted namespaces admit neither --rdma nor --host-network")
+		return wrong("use only one of them", "--restricted namespaces admit neither --rdma nor --host-network")
 	case r.RunAsUser != nil && *r.RunAsUser < 0:
-		return wrong("--run-as-user=1000", "--run-as-user=%d is no user", *r.RunAsUser)
+		return wrong("--run-as-user=1000", "--run-as-user=%d is not a user ID", *r.RunAsUser)
 	case r.Restricted && r.RunAsUser != nil && *r.RunAsUser == 0:
 		return wrong("--run-as-user=1000", "--restricted namespaces admit nothing that runs as root")
 	case r.Restricted && r.SyncSource != "" && r.WorkingDir == "":
-		return wrong("--working-dir=/work", "--restricted: the working directory /root, where the code would go, is root's")
+		return wrong("--working-dir=/work", "--restricted: the code would go to /root, which only root can write")
 	case r.ActiveFor < 0:
-		return wrong("--active-deadline=12h", "--active-deadline=%s lies in the past", r.ActiveFor)
+		return wrong("--active-deadline=12h", "--active-deadline=%s must not be negative", r.ActiveFor)
 	}
 	return r.validateSync()
 }

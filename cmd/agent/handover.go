@@ -50,7 +50,7 @@ func handOver(args []string) int {
 			return runVersion(args[1:])
 		}
 		return complainWith(names.ExitUsage, "put agent-launcher beside agent, as the launcher's image has it",
-			fmt.Errorf("%q is no verb of the worker's half, and there is no %s", args[0], launcher))
+			fmt.Errorf("%q is not a verb of the worker's half, and there is no %s", args[0], launcher))
 	}
 	return complain(names.ExitNotRunable, fmt.Errorf("run %s: %w", launcher, err))
 }

@@ -72,7 +72,7 @@ func parse(fs *flag.FlagSet, help string, args []string, least, most int) (code 
 		f := failure.OfFlags("agent "+fs.Name(), fs, err)
 		err, way = fmt.Errorf("%s: %w", fs.Name(), f.Err), f.Way
 	case fs.NArg() < least:
-		err = fmt.Errorf("%s: a word is missing", fs.Name())
+		err = fmt.Errorf("%s: missing argument", fs.Name())
 	case fs.NArg() > most:
 		err = fmt.Errorf("%s takes no %q", fs.Name(), fs.Arg(most))
 	default:

@@ -48,7 +48,7 @@ func runWorker(args []string) int {
 	err := failure.UnknownVariable("agent worker", os.Environ(), settings.Known())
 	if slots := os.Getenv(names.EnvSlots); slots != "" && err == nil {
 		if cfg.Slots, err = strconv.Atoi(slots); err != nil {
-			err = fmt.Errorf("worker: %s=%q, which counts as --slots: it takes a number", names.EnvSlots, slots)
+			err = fmt.Errorf("worker: %s=%q, which sets --slots: it takes a number", names.EnvSlots, slots)
 		}
 	}
 	fs := newFlags("worker")

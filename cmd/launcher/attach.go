@@ -40,7 +40,7 @@ func newAttach(streams Streams) *cobra.Command {
 			at.Rank = &rank
 		}
 		if at.Rank != nil && at.Pod != "" {
-			return failure.Usage("take one of them", "--rank and --pod exclude each other")
+			return failure.Usage("use only one of them", "--rank and --pod cannot be used together")
 		}
 		api, err := open(where)
 		if err != nil {

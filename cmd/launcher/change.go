@@ -46,7 +46,7 @@ func newScale(streams Streams) *cobra.Command {
 		case err != nil:
 			return err
 		case !cmd.Flags().Changed("workers"):
-			return failure.Usage("agent scale "+name+" --workers 4", "to how many workers?")
+			return failure.Usage("agent scale "+name+" --workers 4", "agent scale: --workers is required")
 		case workers < 0 || workers > 10000:
 			return failure.Usage("--workers=4", "--workers=%d: a job has 0 to 10000", workers)
 		}
@@ -72,7 +72,7 @@ func newDelete(streams Streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "delete [flags] NAME...", Short: "delete jobs", Long: deleteHelp}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return failure.Usage("agent list shows the jobs; agent prune --older-than=7d deletes jobs that ended a week ago", "agent delete: which jobs?")
+			return failure.Usage("agent list shows the jobs; agent prune --older-than=7d deletes jobs that ended a week ago", "agent delete: missing job names")
 		}
 		api, err := open(where)
 		if err != nil {
@@ -144,10 +144,10 @@ func newPrune(streams Streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "prune [flags]", Short: "delete finished jobs", Long: pruneHelp, Args: noArgs}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("older-than") {
-			return failure.Usage("--older-than 7d; --older-than 0s is all that have ended", "how long ago must a job have ended?")
+			return failure.Usage("--older-than 7d; --older-than 0s is all that have ended", "agent prune: --older-than is required")
 		}
 		if older < 0 {
-			return failure.Usage("--older-than 7d", "--older-than lies in the future")
+			return failure.Usage("--older-than 7d", "--older-than must not be negative")
 		}
 		return s.prune(cmd.Context(), time.Now().Add(-time.Duration(older)), dry, streams)
 	}

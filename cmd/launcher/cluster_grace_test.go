@@ -80,7 +80,7 @@ func TestClusterGraceLongerThanThePods(t *testing.T) {
 			require.Equal(t, names.ExitUsage, l.end(t))
 			require.Empty(t, l.out.String())
 			require.Contains(t, l.err.String(), "agent: --grace=1m is longer than the 30s that "+whose+" has to end\n"+
-				"hint: leave --grace away to use 25s, or set terminationGracePeriodSeconds: 65 in the pod's template")
+				"hint: omit --grace to use 25s, or set terminationGracePeriodSeconds: 65 in the pod's template")
 		})
 	}
 }

@@ -68,7 +68,7 @@ func readConfig() (*configFile, error) {
 }
 
 // below is the hint about the form of the file.
-const below = "flags stand below their verb: run: {workers: 4}"
+const below = "put flags under their verb, as in run: {workers: 4}"
 
 // byVerb checks that the file has verbs with flags below them.
 func byVerb(path string, found map[string]any) (*configFile, error) {
@@ -80,10 +80,10 @@ func byVerb(path string, found map[string]any) (*configFile, error) {
 			if like := nearest(verb); like != "" {
 				way = "did you mean " + like + "?"
 			}
-			return nil, failure.New(names.ExitData, way, "%s: %q is no verb", path, verb)
+			return nil, failure.New(names.ExitData, way, "%s: %q is not a verb", path, verb)
 		}
 		if !ok && found[verb] != nil {
-			return nil, failure.New(names.ExitData, below, "%s: %s: it takes flags, and no %v", path, verb, found[verb])
+			return nil, failure.New(names.ExitData, below, "%s: %s: it takes flags, not %v", path, verb, found[verb])
 		}
 		f.verbs[verb] = flags
 	}
@@ -153,7 +153,7 @@ func (f *configFile) fill(cmd *cobra.Command) ([]string, error) {
 func values(flag *pflag.Flag, value any) ([]string, error) {
 	if _, isRule := flag.Value.(ruleFlag); isRule {
 		if flag.Name != progress.FlagList {
-			return nil, errors.New("rules stand in a list: progress: [{expect: 'step (\\d+)', within: 10m}]")
+			return nil, errors.New("put rules in a list, as in progress: [{expect: 'step (\\d+)', within: 10m}]")
 		}
 		text, err := json.Marshal(value)
 		return []string{string(text)}, err
@@ -170,12 +170,12 @@ func values(flag *pflag.Flag, value any) ([]string, error) {
 			words = append(words, fmt.Sprintf("%s=%v", name, v[name]))
 		}
 	case nil:
-		return nil, errors.New("it has no value")
+		return nil, errors.New("missing value")
 	default:
 		return []string{fmt.Sprint(v)}, nil
 	}
 	if !many {
-		return nil, fmt.Errorf("it takes %s, and no list", takes(flag))
+		return nil, fmt.Errorf("it takes %s, not a list", takes(flag))
 	}
 	return words, nil
 }

@@ -67,13 +67,13 @@ func (f *convertFlags) check() error {
 	case len(f.files) == 0:
 		return wrong("agent convert -f job.yaml, or -f - for stdin", "no file to convert")
 	case stdin > 1:
-		return wrong("", "stdin can be read once")
+		return wrong("", "stdin can be read only once")
 	case f.options.Compat != kubeflow.KubeflowV1 && f.options.Compat != kubeflow.None:
 		return wrong("it takes kubeflow-v1, none", "--compat=%s is not known", f.options.Compat)
 	case !slices.Contains([]string{"init", "imageVolume", "baked"}, f.options.Delivery):
 		return wrong("it takes init, imageVolume, baked", "--delivery=%s is not known", f.options.Delivery)
 	case f.options.AgentImage != "" && f.options.Delivery == "baked":
-		return wrong("leave one of them away", "--agent-image is for --delivery=init and imageVolume; with baked the agent is in the job's own images")
+		return wrong("use only one of them", "--agent-image is for --delivery=init and imageVolume; with baked the agent is in the job's own images")
 	}
 	return nil
 }
@@ -105,10 +105,10 @@ func (f *convertFlags) convert(streams Streams) error {
 		}
 	}
 	if p.failed > 0 {
-		return &failure.Failure{Code: names.ExitData, Err: fmt.Errorf("%d of %d jobs not converted: their errors stand above", p.failed, p.jobs)}
+		return &failure.Failure{Code: names.ExitData, Err: fmt.Errorf("%d of %d jobs not converted: see the errors above", p.failed, p.jobs)}
 	}
 	if p.jobs == 0 {
-		return &failure.Failure{Code: names.ExitData, Err: fmt.Errorf("there is no job to convert among %d documents", len(docs)), Way: "agent convert --help lists the kinds"}
+		return &failure.Failure{Code: names.ExitData, Err: fmt.Errorf("no job to convert in %d documents", len(docs)), Way: "agent convert --help lists the kinds"}
 	}
 	return nil
 }

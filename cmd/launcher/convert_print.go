@@ -29,10 +29,10 @@ func (p *printer) document(d fileDocument) error {
 	case d.Known() || d.Foreign():
 		return p.job(place, d.Object)
 	case p.usedAsRuntime(d):
-		fmt.Fprintf(p.err, "agent: %s: read for the TrainJobs that name it, and not printed\n", place)
+		fmt.Fprintf(p.err, "agent: %s: used for the TrainJobs that refer to it, not printed\n", place)
 		return nil
 	}
-	fmt.Fprintf(p.err, "agent: %s: printed as it is\n", place)
+	fmt.Fprintf(p.err, "agent: %s: printed unchanged\n", place)
 	return p.print(d.Raw)
 }
 

@@ -53,7 +53,7 @@ func (f *flagSets) resolve(cmd *cobra.Command, command []string) (config.Config,
 			c.Origin[flag.Name] = "env " + name
 			if err := flag.Value.Set(value); err != nil && wrong == nil {
 				wrong = &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%s=%q: it takes %s", name, value, takes(flag)),
-					Way: "it counts as --" + flag.Name + "; unset it or give the flag"}
+					Way: "it sets --" + flag.Name + "; unset it or give the flag"}
 			}
 		default:
 			c.Origin[flag.Name] = "default"

@@ -77,9 +77,9 @@ func newLogs(streams Streams) *cobra.Command {
 func oneName(cmd *cobra.Command, args []string) (string, error) {
 	switch {
 	case len(args) == 0:
-		return "", failure.Usage("agent list shows the jobs", "%s: which job?", cmd.Name())
+		return "", failure.Usage("agent list shows the jobs", "%s: missing job name", cmd.Name())
 	case len(args) > 1:
-		return "", failure.Usage(cmd.CommandPath()+" "+args[0], "%s takes one name, and here are %d", cmd.CommandPath(), len(args))
+		return "", failure.Usage(cmd.CommandPath()+" "+args[0], "%s takes one name, not %d", cmd.CommandPath(), len(args))
 	}
 	return args[0], nil
 }
@@ -94,13 +94,13 @@ func (f *logsFlags) validate() error {
 	}
 	switch {
 	case chosen > 1:
-		return failure.Usage("take one of them", "--rank, --role and --all exclude each other")
+		return failure.Usage("use only one of them", "--rank, --role and --all cannot be used together")
 	case w.Rank != nil && *w.Rank < 0:
 		return failure.Usage("ranks count from 0", "--rank=%d", *w.Rank)
 	case f.logs.Tail < 0 || f.since < 0:
 		return failure.Usage("--tail=100 --since=10m", "--tail and --since cannot be negative")
 	case f.exitCode && !f.logs.Follow:
-		return failure.Usage("add -f", "--exit-code is for who waits for the job's end")
+		return failure.Usage("add -f", "--exit-code requires -f")
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ func (f metricsFlags) read(logs []string) ([]metrics.Spec, metrics.Tags, error) 
 	case len(logs) == 0:
 		return nil, 0, wrong(metricsExample+", or - for stdin", "no log to read")
 	case stdin > 1:
-		return nil, 0, wrong("", "stdin can be read once")
+		return nil, 0, wrong("", "stdin can be read only once")
 	case !known:
 		return nil, 0, wrong("it takes auto, all, none", "--tags=%s is not known", f.tags)
 	}

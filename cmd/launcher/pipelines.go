@@ -28,7 +28,7 @@ func ofStep(ctx context.Context, args []string, streams Streams) ([]string, erro
 	}
 	step := submit.Step{Pod: jobs.OwnPod()}
 	if step.Workflow, err = api.Workflow(ctx, step.Pod); err != nil {
-		warn("the workflow's name is not known: %v", err)
+		warn("cannot find the workflow's name: %v", err)
 	}
 	typed, err := submit.Pipelines(args[1:], step)
 	if err != nil {

@@ -26,7 +26,7 @@ func TestSubmitAndRunStartACommandInTheSamePlace(t *testing.T) {
 			r := submit.Request{Name: "train", Image: "i", Workers: 2, Delivery: "init", Framework: name, Command: argv}
 			job, err := r.Job()
 			if err != nil {
-				require.ErrorContains(t, err, "does not say where it is to run", "%q --framework=%s", argv, name)
+				require.ErrorContains(t, err, "cannot tell where to run", "%q --framework=%s", argv, name)
 				require.Empty(t, name+framework.Detect(argv), "%q", argv)
 				r.Launcher = new(true) // where its hint says that agent run starts it
 				job, err = r.Job()

@@ -11,10 +11,10 @@ import (
 // stopped returns the error after a signal (128+n) or the deadline has ended the wait for a job.
 // The job continues. seen reports whether a controller has seen it.
 func stopped(api *jobs.API, name string, cause error, seen bool) error {
-	way := "it goes on; " + api.Line("logs -f "+name) + " follows it, " + api.Line("delete "+name) + " ends it"
+	way := "the job continues; " + api.Line("logs -f "+name) + " follows it, " + api.Line("delete "+name) + " ends it"
 	if !seen {
-		way = "no controller has looked at it: kubectl get pods -A -l app.kubernetes.io/name=muster-controller shows whether one runs; " +
-			api.Line("delete "+name) + " takes the job back"
+		way = "no controller has seen it: kubectl get pods -A -l app.kubernetes.io/name=muster-controller shows whether one runs; " +
+			api.Line("delete "+name) + " deletes the job"
 	}
 	if isLate(cause) {
 		return failure.New(failure.CodeOf(cause), way, "%w", cause)

@@ -93,7 +93,7 @@ func (f *submitFlags) words(cmd *cobra.Command, args []string) error {
 	case len(before) == 1 && len(after) == 0 && strings.ContainsAny(before[0], " \t\n"):
 		f.request.Command = before
 	default:
-		return failure.Usage("put -- before the command: agent submit [FLAGS] -- COMMAND...", "%q stands before the flags' end", before[0])
+		return failure.Usage("put -- before the command: agent submit [FLAGS] -- COMMAND...", "unexpected argument %q before --", before[0])
 	}
 	if cmd.Flags().Changed("launcher") {
 		f.request.Launcher = &f.launcher
@@ -125,17 +125,17 @@ func (f *submitFlags) validate() error {
 	}
 	switch {
 	case f.dryRun != "" && f.dryRun != "client" && f.dryRun != "server" && f.dryRun != "none":
-		return failure.Usage("--dry-run=client asks no cluster, --dry-run=server has its rules judge", "--dry-run=%s is not known", f.dryRun)
+		return failure.Usage("--dry-run=client needs no cluster, --dry-run=server validates by the API server", "--dry-run=%s is not known", f.dryRun)
 	case f.output != "" && f.output != "yaml" && f.output != "json" && f.output != "name":
 		return failure.Usage("it takes json, yaml, name", "-o %s is not known", f.output)
 	case (f.logs || f.timeout != 0 || len(f.metrics) > 0) && !f.wait:
-		return failure.Usage("add --wait", "--logs, --timeout and --metric are for who waits for the job's end")
+		return failure.Usage("add --wait", "--logs, --timeout and --metric require --wait")
 	case f.onSignal && !f.wait:
-		return failure.Usage("add --wait", "--delete-on-signal is for who waits for the job's end")
+		return failure.Usage("add --wait", "--delete-on-signal requires --wait")
 	case f.timeout < 0:
-		return failure.Usage("--timeout=12h", "--timeout=%s lies in the past", f.timeout)
+		return failure.Usage("--timeout=12h", "--timeout=%s must not be negative", f.timeout)
 	case f.metricsFile != "" && len(f.metrics) == 0:
-		return failure.Usage("--wait --metric loss says which number to write there", "--metrics-file without --metric")
+		return failure.Usage("--wait --metric loss names a metric to write", "--metrics-file requires --metric")
 	}
 	if _, err := metrics.Parse(f.metrics); err != nil {
 		return failure.Usage("--metric takes NAME, NAME:RAW or NAME:PERCENTAGE", "%w", err)

@@ -23,7 +23,7 @@ func newTop(streams Streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "top job|node [flags] [NAME]", Short: "show GPUs, CPU and memory of jobs and nodes", Long: topHelp}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return failure.Usage("agent top job, or agent top node", "of what?")
+			return failure.Usage("agent top job, or agent top node", "agent top: missing job or node")
 		}
 		name := ""
 		if len(args) == 2 {
@@ -31,7 +31,7 @@ func newTop(streams Streams) *cobra.Command {
 		}
 		switch {
 		case len(args) > 2, args[0] == "node" && name != "", name != "" && s.all:
-			return failure.Usage("agent top job [NAME], agent top job -A, or agent top node", "too many words")
+			return failure.Usage("agent top job [NAME], agent top job -A, or agent top node", "too many arguments")
 		case args[0] == "job" || args[0] == "jobs":
 			return s.topJobs(cmd.Context(), name, streams)
 		case args[0] == "node" || args[0] == "nodes":

@@ -29,7 +29,7 @@ func verbOf(args []string) error {
 		return nil
 	}
 	if framework.Detect(args[:1]) == "mpi" {
-		return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is no verb", args[0]),
+		return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is not a verb", args[0]),
 			Way: "agent run --workers=4 --job=NAME -- " + strings.Join(args, " ") + ", or on this machine: agent run --fake=4 -- " + strings.Join(args, " ")}
 	}
 	return unknownVerb(args[0])
@@ -38,7 +38,7 @@ func verbOf(args []string) error {
 // newElsewhere returns a placeholder for a verb of the small binary.
 func newElsewhere(verb string) *cobra.Command {
 	return &cobra.Command{Use: verb, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
-		return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is a verb of agent, this is agent-launcher", verb), Way: "agent " + verb + " --help"}
+		return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is a verb of agent, not of agent-launcher", verb), Way: "agent " + verb + " --help"}
 	}}
 }
 
@@ -47,7 +47,7 @@ func unknownVerb(verb string) error {
 	if like := nearest(verb); like != "" {
 		way = "did you mean agent " + like + "?"
 	}
-	return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is no verb", verb), Way: way}
+	return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is not a verb", verb), Way: way}
 }
 
 // nearest returns the verb that is most similar to typed. Of equally similar ones it returns the

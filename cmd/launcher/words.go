@@ -161,7 +161,7 @@ func ranksAsNamespace(cmd *cobra.Command, args, words []string) error {
 	case err != nil && !(fake != nil && fake.Changed):
 		return nil
 	case err != nil && value != "p":
-		return failure.Usage("leave -n away: fake workers have no namespace", "-n %s: -n is --namespace", value)
+		return failure.Usage("omit -n: fake workers have no namespace", "-n %s: -n is --namespace", value)
 	case err != nil:
 		return failure.Usage("mpirun's options come after it: agent run --fake=2 -- mpirun -np 2 ./program", "-np: -n is --namespace, and p would be its name")
 	}

@@ -23,7 +23,7 @@ func TestBadInput(t *testing.T) {
 		},
 		{
 			name: "workers", created: -1, flags: []string{"--workers=0"}, code: names.ExitUsage,
-			says: []string{`^agent: how many workers to wait for is not known$`, `^hint: --workers=4`},
+			says: []string{`^agent: the number of workers is not set$`, `^hint: --workers=4`},
 		},
 		{
 			name: "faults", created: -1, flags: []string{"--fake-fault=drop every=256KiB"}, code: names.ExitUsage,

@@ -76,7 +76,7 @@ func TestLaunchJobMistakes(t *testing.T) {
 		"success":                             {func(o map[string]any) { at(o, "spec")["success"] = "chief" }, "this names no role of the job"},
 		"success of a role's pod that is not": {func(o map[string]any) { at(o, "spec")["success"] = "worker:2" }, "or none of its pods"},
 		"success of a word":                   {func(o map[string]any) { at(o, "spec")["success"] = "worker:first" }, "ROLE:INDEX as in worker:0"},
-		"processes of mpirun":                 {func(o map[string]any) { at(o, "spec")["procsPerWorker"] = 2 }, "how many ranks mpirun puts on a worker stands in slots"},
+		"processes of mpirun":                 {func(o map[string]any) { at(o, "spec")["procsPerWorker"] = 2 }, "how many ranks mpirun places on a worker stands in slots"},
 		"ranks in a launcher without MPI": {func(o map[string]any) {
 			at(o, "spec")["framework"] = "torch"
 			at(o, "spec", "launcher")["slots"] = 2
@@ -104,8 +104,8 @@ func TestLaunchJobMistakes(t *testing.T) {
 		}, "exitWithin needs a launcher"},
 		"a line that must come": {func(o map[string]any) {
 			at(o, "spec")["progress"] = []any{map[string]any{"expect": "step (", "within": "10m"}}
-		}, "expect is no regular expression"},
-		"a line that must not come": {func(o map[string]any) { at(o, "spec")["progress"] = []any{map[string]any{"failOn": "("}} }, "failOn is no regular expression"},
+		}, "expect is not a regular expression"},
+		"a line that must not come": {func(o map[string]any) { at(o, "spec")["progress"] = []any{map[string]any{"failOn": "("}} }, "failOn is not a regular expression"},
 		"a size":                    {func(o map[string]any) { at(o, "spec")["shm"] = "big" }, "a size is written as 512Mi or 8Gi"},
 		"clean pods":                {func(o map[string]any) { at(o, "spec")["runPolicy"] = map[string]any{"cleanPodPolicy": "Some"} }, `supported values: "None", "Running", "All"`},
 		"deadline":                  {func(o map[string]any) { at(o, "spec")["runPolicy"] = map[string]any{"activeDeadlineSeconds": 0} }, "spec.runPolicy.activeDeadlineSeconds"},

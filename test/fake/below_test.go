@@ -113,7 +113,7 @@ func TestBelow(t *testing.T) {
 					if refused, _ := strings.CutPrefix(words, "torchrun "); strings.HasPrefix(refused, "--") {
 						o.wants(t, 64)
 						require.Less(t, o.took, 10*time.Second)
-						require.Regexp(t, `(?m)^agent: .*torchrun `+strings.Replace(refused, " ", "=", 1)+` would be a job of its own on each of the 2 workers`, o.err)
+						require.Regexp(t, `(?m)^agent: .*torchrun `+strings.Replace(refused, " ", "=", 1)+` would start a separate job on each of the 2 workers`, o.err)
 						t.Logf("%-11s %-10s %-5s 64, refused", wrapping, launcher, framework)
 						return
 					}

@@ -43,7 +43,7 @@ type LaunchJobList struct {
 //
 // +kubebuilder:validation:XValidation:rule="self.roles.exists(r, r.name == 'worker') == has(self.workers)",message="workers says how many pods the role named worker has: give both or neither"
 // +kubebuilder:validation:XValidation:rule="has(self.launcher) || !has(self.framework) || !(self.framework in ['mpi','openmpi','mpich','intelmpi'])",message="MPI needs a launcher, in which mpirun runs: give spec.launcher"
-// +kubebuilder:validation:XValidation:rule="!has(self.procsPerWorker) || !has(self.framework) || !(self.framework in ['mpi','openmpi','mpich','intelmpi'])",message="procsPerWorker is for processes that Muster starts; how many ranks mpirun puts on a worker stands in slots"
+// +kubebuilder:validation:XValidation:rule="!has(self.procsPerWorker) || !has(self.framework) || !(self.framework in ['mpi','openmpi','mpich','intelmpi'])",message="procsPerWorker is for processes that Muster starts; how many ranks mpirun places on a worker stands in slots"
 // +kubebuilder:validation:XValidation:rule="!has(self.launcher) || !has(self.launcher.slots) || self.launcher.slots == 0 || !has(self.framework) || !(self.framework in ['jax','lightgbm','mxnet','paddle','plain','ray','tensorflow','torch','xgboost'])",message="launcher.slots is for MPI: nobody but mpirun starts ranks in the launcher; in a job without a launcher every pod takes ranks"
 // +kubebuilder:validation:XValidation:rule="has(self.launcher) || !has(self.elastic)",message="elastic needs a launcher: members of a job without one do not come and go"
 // +kubebuilder:validation:XValidation:rule="!has(self.elastic) || size(self.roles) == 1 && has(self.workers)",message="the workers of an elastic job are its only role: they are not told apart"

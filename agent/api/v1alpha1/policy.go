@@ -24,7 +24,7 @@ type ProgressRule struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule="''.matches(self) in [true, false]",message="expect is no regular expression"
+	// +kubebuilder:validation:XValidation:rule="''.matches(self) in [true, false]",message="expect is not a regular expression"
 	Expect string `json:"expect,omitempty"`
 	// Longest time between two lines that count: 10m.
 	// +optional
@@ -40,7 +40,7 @@ type ProgressRule struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule="''.matches(self) in [true, false]",message="failOn is no regular expression"
+	// +kubebuilder:validation:XValidation:rule="''.matches(self) in [true, false]",message="failOn is not a regular expression"
 	FailOn string `json:"failOn,omitempty"`
 	// What to do when the rule is broken: report (the default of expect), or stop (the default of failOn). A stopped run ends with 79, and is restarted if restartOn has stall.
 	// +optional

@@ -17,7 +17,7 @@ func Choose(cfg Config, open MakePlugin) (framework.Framework, error) {
 		return f, err
 	}
 	if f, err = framework.Dynamic(f); err != nil {
-		return nil, failure.Usage("TensorFlow has it, with a ps: --framework=tensorflow --roles=ps=1,worker=1 --dynamic-workers", "--dynamic-workers: %w", err)
+		return nil, failure.Usage("use it with TensorFlow and a ps: --framework=tensorflow --roles=ps=1,worker=1 --dynamic-workers", "--dynamic-workers: %w", err)
 	}
 	return f, nil
 }
@@ -27,8 +27,8 @@ func chosen(cfg Config, open MakePlugin) (framework.Framework, error) {
 	if cfg.Auto() {
 		if cfg.Compat == "" && framework.AloneBelow(cfg.Below()) {
 			words := cfg.Below()
-			return nil, failure.Usage("give it as the command itself: agent run -- "+strings.Join(words, " "),
-				"%s behind a script reaches no workers without --hostfile: the job would run in the launcher alone", words[0])
+			return nil, failure.Usage("run it directly as the command: agent run -- "+strings.Join(words, " "),
+				"%s in a script reaches no workers without --hostfile: the job would run only in the launcher", words[0])
 		}
 		name = cmp.Or(cfg.Detected(), launcherFramework)
 	}
@@ -38,7 +38,7 @@ func chosen(cfg Config, open MakePlugin) (framework.Framework, error) {
 	if cfg.Compat != "" {
 		f, err := framework.Compat(cfg.Compat, name)
 		if err != nil {
-			return nil, failure.Usage("--compat="+framework.KubeflowV1+" gives what that operator gave, for scripts written around it", "%w", err)
+			return nil, failure.Usage("--compat="+framework.KubeflowV1+" reproduces that operator's environment, for scripts that rely on it", "%w", err)
 		}
 		return f, nil
 	}
@@ -56,7 +56,7 @@ func pluginNamed(cfg Config, open MakePlugin) (framework.Framework, error) {
 		return nil, failure.Usage("--plugin NAME=/path/of/program@sha256:HEX, with the HEX that sha256sum prints", "%w", err)
 	}
 	if cfg.OpenPlugin == nil {
-		return nil, failure.Usage("agent-launcher-plugins has them", "this launcher has no plugins")
+		return nil, failure.Usage("use agent-launcher-plugins", "this launcher does not support plugins")
 	}
 	return open(program), nil
 }
@@ -66,7 +66,7 @@ func frameworkHint(name string) string {
 	if like := failure.Nearest(name, framework.Names()); like != "" {
 		return "did you mean --framework=" + like + "?"
 	}
-	return "without --framework it is found by the command; --framework=plain starts the command on every worker"
+	return "without --framework it is detected from the command; --framework=plain starts the command on every worker"
 }
 
 // MakePlugin makes a framework from a plugin's program.

@@ -37,7 +37,7 @@ func TestChoose(t *testing.T) {
 	for _, cfg := range []Config{{Launching: Launching{Framework: "torch"}}, {Command: []string{"mpirun"}}, {Launching: Launching{Framework: "torch", Compat: framework.KubeflowV1}}} {
 		cfg.DynamicWorkers = true
 		_, err = Choose(cfg, nil)
-		require.ErrorContains(t, err, "--dynamic-workers: only tensorflow has it")
+		require.ErrorContains(t, err, "--dynamic-workers: only tensorflow supports the sparse form")
 		require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 	}
 }

@@ -91,9 +91,9 @@ func (c Config) HereOnly() error {
 	case c.Given("procs-per-worker"):
 		return failure.Usage(way, "--procs-per-worker=%d: the command runs in the launcher and starts its processes itself", c.ProcsPerWorker)
 	case c.OnlyRanks != "":
-		return failure.Usage(way, "--only-ranks=%s: the command runs in the launcher and carries its ranks' output itself", c.OnlyRanks)
+		return failure.Usage(way, "--only-ranks=%s: the command runs in the launcher and prints its ranks' output itself", c.OnlyRanks)
 	case strings.HasPrefix(c.Output, "dir="):
-		return failure.Usage(way, "--output=%s: the command runs in the launcher and carries its ranks' output itself", c.Output)
+		return failure.Usage(way, "--output=%s: the command runs in the launcher and prints its ranks' output itself", c.Output)
 	}
 	return nil
 }

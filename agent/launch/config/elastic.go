@@ -41,23 +41,23 @@ func (c Config) Coming() int {
 func (c Config) validateElastic() error {
 	switch {
 	case c.Given("min-workers") && c.LeastWorkers < 1:
-		return failure.Usage("--min-workers=2 begins, and goes on, with two", "--min-workers=%d: a run has at least one worker", c.LeastWorkers)
+		return failure.Usage("--min-workers=2 starts and continues with two", "--min-workers=%d: a run has at least one worker", c.LeastWorkers)
 	case c.Given("max-workers") && c.MostWorkers < 1:
-		return failure.Usage("--max-workers=5 takes five", "--max-workers=%d: a run has at least one worker", c.MostWorkers)
+		return failure.Usage("--max-workers=5 allows up to five", "--max-workers=%d: a run has at least one worker", c.MostWorkers)
 	case c.MostWorkers > 0 && !c.Elastic():
-		return failure.Usage("--min-workers=2 says how few will do; --workers waits for all", "--max-workers=%d: how many will do is not known", c.MostWorkers)
+		return failure.Usage("add --min-workers=2; --workers waits for a fixed number", "--max-workers=%d requires --min-workers", c.MostWorkers)
 	case !c.Elastic() && c.Coming() > 0:
-		return failure.Usage("--min-workers=2 makes it elastic", "--fake-fault join: the workers of a run come and go only when it is elastic")
+		return failure.Usage("--min-workers=2 makes it elastic", "--fake-fault join: workers can join only an elastic run")
 	case !c.Elastic():
 		return nil
 	case c.Most() > 0 && c.LeastWorkers > c.Most():
-		return failure.Usage("the minimum comes first: --min-workers=2 --max-workers=5", "--min-workers=%d is more than there can be: %s", c.LeastWorkers, c.mostSaid())
+		return failure.Usage("the minimum comes first: --min-workers=2 --max-workers=5", "--min-workers=%d is more than the maximum: %s", c.LeastWorkers, c.mostSaid())
 	case c.MostWorkers > 0 && !c.IsFake() && strings.HasPrefix(c.Origin["workers"], "flag") && c.Workers != c.MostWorkers:
-		return failure.Usage("leave --workers away", "--workers=%d and --max-workers=%d contradict each other", c.Workers, c.MostWorkers)
+		return failure.Usage("omit --workers", "--workers=%d and --max-workers=%d conflict with each other", c.Workers, c.MostWorkers)
 	case c.IsFake() && c.Fake+c.Coming() > c.Most():
-		return failure.Usage("a larger --max-workers, or fewer", "%s to be started, and --max-workers=%d", phrase.Count(c.Fake+c.Coming(), "fake worker"), c.MostWorkers)
+		return failure.Usage("raise --max-workers, or start fewer workers", "%s to start, but --max-workers=%d", phrase.Count(c.Fake+c.Coming(), "fake worker"), c.MostWorkers)
 	case c.Roles != "":
-		return failure.Usage("the pods' label training.kubeflow.org/replica-type may tell them", "--roles=%s names the workers one by one, and those of an elastic run come and go", c.Roles)
+		return failure.Usage("assign roles by the pods' label training.kubeflow.org/replica-type", "--roles=%s assigns roles to fixed workers, but workers of an elastic run join and leave", c.Roles)
 	}
 	return nil
 }

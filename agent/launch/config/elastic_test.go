@@ -41,24 +41,24 @@ func TestValidateElastic(t *testing.T) {
 		"the same":          {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers = 3, 3 }), most: 3},
 
 		"more than there can be": {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers = 5, 2 }),
-			want: "--min-workers=5 is more than there can be: --max-workers=2", hint: "--min-workers=2 --max-workers=5"},
-		"more than are waited for": {config: config(func(c *Config) { c.LeastWorkers, c.Workers = 5, 2 }), want: "--min-workers=5 is more than there can be: --workers=2"},
-		"more than fake ones":      {config: fake(1, func(*Config) {}), want: "--min-workers=2 is more than there can be: --fake=1"},
+			want: "--min-workers=5 is more than the maximum: --max-workers=2", hint: "--min-workers=2 --max-workers=5"},
+		"more than are waited for": {config: config(func(c *Config) { c.LeastWorkers, c.Workers = 5, 2 }), want: "--min-workers=5 is more than the maximum: --workers=2"},
+		"more than fake ones":      {config: fake(1, func(*Config) {}), want: "--min-workers=2 is more than the maximum: --fake=1"},
 		"none will do":             {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers = 0, 5 }, "min-workers"), want: "--min-workers=0: a run has at least one worker"},
 		"none at most":             {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers = 1, 0 }, "max-workers"), want: "--max-workers=0: a run has at least one worker"},
-		"no minimum":               {config: config(func(c *Config) { c.MostWorkers = 5 }, "max-workers"), want: "--max-workers=5: how many will do is not known", hint: "--workers waits for all"},
-		"no maximum":               {config: config(func(c *Config) { c.LeastWorkers = 2 }, "min-workers"), want: "how many workers to wait for is not known"},
+		"no minimum":               {config: config(func(c *Config) { c.MostWorkers = 5 }, "max-workers"), want: "--max-workers=5 requires --min-workers", hint: "--workers waits for a fixed number"},
+		"no maximum":               {config: config(func(c *Config) { c.LeastWorkers = 2 }, "min-workers"), want: "the number of workers is not set"},
 		"two maxima": {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers, c.Workers = 2, 5, 3 }, "workers"),
-			want: "--workers=3 and --max-workers=5 contradict each other", hint: "leave --workers away"},
+			want: "--workers=3 and --max-workers=5 conflict with each other", hint: "omit --workers"},
 		"roles": {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers, c.Roles = 2, 5, "master=1,worker=4" }),
-			want: "--roles=master=1,worker=4 names the workers one by one"},
+			want: "--roles=master=1,worker=4 assigns roles to fixed workers"},
 		"more fake ones than --max-workers": {config: fake(3, func(c *Config) { c.MostWorkers, c.FakeFaults = 3, []string{"join after=1s"} }),
-			want: "4 fake workers to be started, and --max-workers=3"},
+			want: "4 fake workers to start, but --max-workers=3"},
 		"joining what is not elastic": {config: fake(3, func(c *Config) {
 			c.LeastWorkers, c.FakeFaults = 0, []string{"join after=1s"}
 			delete(c.Origin, "min-workers")
 		}),
-			want: "come and go only when it is elastic", hint: "--min-workers=2"},
+			want: "workers can join only an elastic run", hint: "--min-workers=2"},
 		"killing one that never comes": {config: fake(3, func(c *Config) { c.FakeFaults = []string{"join after=2s", "kill worker=4 after=9s"} }), want: "there is no worker 4"},
 	} {
 		t.Run(name, func(t *testing.T) {

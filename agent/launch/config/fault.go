@@ -88,7 +88,7 @@ func (f *Fault) complete() error {
 			return fmt.Errorf("drop takes either every=SIZE or after=TIME")
 		}
 		if f.Every > 0 && f.Every < leastEvery {
-			return fmt.Errorf("every is 4KiB at least: the handshake and the opening of a session must pass some time")
+			return fmt.Errorf("every must be at least 4KiB, so that a handshake and the start of a session can succeed")
 		}
 	case "stall":
 		if f.After <= 0 || f.For <= 0 {
@@ -132,7 +132,7 @@ func parseSize(value string) (int64, error) {
 		for range strings.Index("BKMG", m[2][:1]) {
 			n *= base
 			if n > 1<<40 {
-				return 0, fmt.Errorf("%q is more than any link carries", value)
+				return 0, fmt.Errorf("%q is too large", value)
 			}
 		}
 	}

@@ -57,7 +57,7 @@ func (c Config) graceWithin(period time.Duration, whose string) error {
 	if period == 0 || c.Grace <= period {
 		return nil
 	}
-	return failure.Usage(fmt.Sprintf("leave --grace away to use %s, or set terminationGracePeriodSeconds: %.0f in the pod's template", phrase.Brief(names.Grace(period)),
+	return failure.Usage(fmt.Sprintf("omit --grace to use %s, or set terminationGracePeriodSeconds: %.0f in the pod's template", phrase.Brief(names.Grace(period)),
 		(c.Grace+5*time.Second).Seconds()), "--grace=%s is longer than the %s that %s has to end", phrase.Brief(c.Grace), phrase.Brief(period), whose)
 }
 

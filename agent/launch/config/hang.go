@@ -25,7 +25,7 @@ const (
 func (c Config) validateHang() error {
 	switch {
 	case c.HangAfter < 0:
-		return failure.Usage("a time is written as 90s, 10m or 1h", "--hang-after=%s lies in the past", c.HangAfter)
+		return failure.Usage("a time is written as 90s, 10m or 1h", "--hang-after=%s must not be negative", c.HangAfter)
 	case c.HangAfter > 0 && c.HangAfter < leastHang:
 		return failure.Usage("minutes are usual, as in --hang-after=10m", "--hang-after=%s: the shortest is %s", c.HangAfter, leastHang)
 	case !slices.Contains([]string{"", hangReport, HangStop}, c.HangAction):
@@ -33,11 +33,11 @@ func (c Config) validateHang() error {
 	case !slices.Contains([]string{"", stacksAuto, StacksNever}, c.Stacks):
 		return failure.Usage("it takes auto or never", "--stacks=%s is not known", c.Stacks)
 	case c.HangAfter == 0 && strings.HasPrefix(c.Origin["hang-action"], "flag"):
-		return failure.Usage("--hang-after=10m looks for one", "--hang-action=%s says what to do about a hang, but none is looked for", c.HangAction)
+		return failure.Usage("--hang-after=10m detects hangs", "--hang-action=%s has no effect, because --hang-after=0 turns off hang detection", c.HangAction)
 	case c.HangAction == HangStop && !c.Given("hang-after") && strings.HasPrefix(c.Origin["hang-action"], "flag"):
-		return failure.Usage("--hang-after=10m says when a run hangs", "--hang-action=%s needs --hang-after: the default of %s only reports", c.HangAction, phrase.Brief(c.HangAfter))
+		return failure.Usage("--hang-after=10m sets when a run hangs", "--hang-action=%s needs --hang-after: the default of %s only reports", c.HangAction, phrase.Brief(c.HangAfter))
 	case c.ExitWithin < 0:
-		return failure.Usage("a time is written as 90s, 10m or 1h", "--exit-within=%s lies in the past", c.ExitWithin)
+		return failure.Usage("a time is written as 90s, 10m or 1h", "--exit-within=%s must not be negative", c.ExitWithin)
 	}
 	return nil
 }

@@ -39,8 +39,8 @@ func (c Config) validateLaunch() error {
 		}
 	}
 	if c.Compat != "" && c.Job == "" {
-		return failure.Usage("--job=NAME gives it, also beside a selector; without --compat hosts are addresses",
-			"--compat=%s: the job has no name, with which its hosts begin", c.Compat)
+		return failure.Usage("set --job=NAME, with or without a selector; without --compat, hosts are addresses",
+			"--compat=%s: the job needs a name, because host names start with it", c.Compat)
 	}
 	if n := c.size(); n > 0 {
 		if _, err := framework.ParseRoles(c.Roles, n); err != nil {
@@ -48,7 +48,7 @@ func (c Config) validateLaunch() error {
 		}
 	}
 	if c.Given("port") && (c.Port < 1 || c.Port > 1<<16-framework.PortBlock) {
-		return failure.Usage(fmt.Sprintf("the %d ports from it on are used; without --port a free block is chosen", framework.PortBlock),
+		return failure.Usage(fmt.Sprintf("a run uses %d ports from --port up; without --port, it chooses free ones", framework.PortBlock),
 			"--port=%d: it takes 1 to %d", c.Port, 1<<16-framework.PortBlock)
 	}
 	if err := c.validateElastic(); err != nil {
@@ -99,12 +99,12 @@ func (c Config) ofMPIRun(mode output.Mode) error {
 	name := c.Command[0]
 	switch {
 	case mode.Kind == output.Dir && c.Output != "":
-		return failure.Usage(name+" has an option of its own for that: --output-filename (Open MPI), -outfile-pattern (MPICH, Intel MPI)",
-			"--output=%s: %s starts the ranks and carries their output, not we", c.Output, name)
+		return failure.Usage(name+" has its own option for that: --output-filename (Open MPI), -outfile-pattern (MPICH, Intel MPI)",
+			"--output=%s: %s starts the ranks and prints their output, not Muster", c.Output, name)
 	case c.OnlyRanks != "":
-		return failure.Usage("--output=tag marks each line with its rank, for grep", "--only-ranks=%s: %s starts the ranks and carries their output, not we", c.OnlyRanks, name)
+		return failure.Usage("--output=tag marks each line with its rank, for grep", "--only-ranks=%s: %s starts the ranks and prints their output, not Muster", c.OnlyRanks, name)
 	case c.Given("procs-per-worker"):
-		return failure.Usage("--slots says how many ranks "+name+" puts on a worker", "--procs-per-worker=%d: %s starts the ranks, not we", c.ProcsPerWorker, name)
+		return failure.Usage("--slots sets how many ranks "+name+" places on a worker", "--procs-per-worker=%d: %s starts the ranks, not Muster", c.ProcsPerWorker, name)
 	}
 	return nil
 }

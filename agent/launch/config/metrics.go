@@ -12,7 +12,7 @@ func (c Config) validateMetrics() error {
 		return failure.Usage("--metric takes NAME, NAME:RAW or NAME:PERCENTAGE", "%w", err)
 	}
 	if c.MetricsFile != "" && len(c.Metrics) == 0 {
-		return failure.Usage("--metric loss says which number to write there", "--metrics-file without --metric")
+		return failure.Usage("--metric loss names a metric to write", "--metrics-file requires --metric")
 	}
 	return nil
 }

@@ -14,14 +14,14 @@ import (
 func (c Config) validatePods() error {
 	example := "--pods=pi-worker-0,pi-worker-1"
 	if strings.HasPrefix(c.Origin["selector"], "flag") {
-		return failure.Usage("leave one of them away", "--pods names the workers and --selector=%s selects them", c.Selector)
+		return failure.Usage("use only one of them", "--pods and --selector=%s cannot be used together", c.Selector)
 	}
 	if len(c.Pods) < c.Workers {
-		return failure.Usage(example, "--pods names %s, and there are to be %d", phrase.Count(len(c.Pods), "worker"), c.Workers)
+		return failure.Usage(example, "--pods names %s, but the run needs %d", phrase.Count(len(c.Pods), "worker"), c.Workers)
 	}
 	for i, name := range c.Pods {
 		if wrong := validation.IsDNS1123Subdomain(name); len(wrong) > 0 {
-			return failure.Usage(example, "--pods: %q is no pod's name", name)
+			return failure.Usage(example, "--pods: %q is not a valid pod name", name)
 		}
 		if slices.Index(c.Pods, name) < i {
 			return failure.Usage(example, "--pods names %s twice", name)

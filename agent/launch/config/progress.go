@@ -21,9 +21,9 @@ func (c Config) validateProgress() error {
 	for _, r := range rules {
 		switch {
 		case r.ByRank && len(c.Command) > 0 && names.IsMPIRun(c.Command[0]) && c.Output != "tag":
-			return failure.Usage("--output=tag has each line of mpirun's output carry its rank", "--expect-by=rank: nothing tells whose line it is in the output of %s", c.Command[0])
+			return failure.Usage("--output=tag tags each line of mpirun's output with its rank", "--expect-by=rank: the output of %s has no rank tags", c.Command[0])
 		case r.ByRank && c.Elastic():
-			return failure.Usage("--expect-by=job counts a line of any rank", "--expect-by=rank with --min-workers: ranks come and go")
+			return failure.Usage("--expect-by=job counts a line of any rank", "--expect-by=rank does not work with --min-workers: ranks change")
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ func (c Config) Validate() error {
 // ValidateHosts checks the settings that find workers. It needs no command.
 func (c Config) ValidateHosts() error {
 	if c.LauncherSlots < 0 || c.LauncherSlots > hostfile.MaxSlots {
-		return failure.Usage("--launcher-slots=2 gives the launcher two ranks besides the workers'", "--launcher-slots=%d is no number of ranks", c.LauncherSlots)
+		return failure.Usage("--launcher-slots=2 adds two ranks in the launcher", "--launcher-slots=%d is not a number of ranks", c.LauncherSlots)
 	}
 	if c.Slots < 1 {
 		return failure.Usage("--slots=2 gives every worker two slots", "--slots=%d: a worker has at least one slot", c.Slots)
@@ -63,7 +63,7 @@ func (c Config) validateCommand() error {
 		return failure.Usage(example, "no command given")
 	}
 	if c.Command[0] == "" {
-		return failure.Usage(example, "the command is an empty word")
+		return failure.Usage(example, "the command is empty")
 	}
 	if _, err := strconv.Atoi(c.Command[0]); err == nil {
 		// In `-np 2` before mpirun, -n is our flag with the value p, and 2 becomes the command.
@@ -78,10 +78,10 @@ func (c Config) validateFake() error {
 		return failure.Usage("--fake=2 starts two workers on this machine", "--fake=%d starts no worker", c.Fake)
 	}
 	if c.Fake > maxFake {
-		return failure.Usage(fmt.Sprintf("--fake takes 1 to %d", maxFake), "--fake=%d is more than one machine carries", c.Fake)
+		return failure.Usage(fmt.Sprintf("--fake takes 1 to %d", maxFake), "--fake=%d is too many for one machine", c.Fake)
 	}
 	if strings.HasPrefix(c.Origin["workers"], "flag") && c.Workers != c.Fake {
-		return failure.Usage("leave --workers away", "--fake=%d and --workers=%d contradict each other", c.Fake, c.Workers)
+		return failure.Usage("omit --workers", "--fake=%d and --workers=%d conflict with each other", c.Fake, c.Workers)
 	}
 	_, err := ParseFaults(c.FakeFaults, c.Fake+c.Coming())
 	return err
@@ -89,11 +89,11 @@ func (c Config) validateFake() error {
 
 func (c Config) validateCluster() error {
 	if len(c.FakeFaults) > 0 {
-		return failure.Usage("add --fake=4", "--fake-fault needs --fake: faults are never made in a cluster")
+		return failure.Usage("add --fake=4", "--fake-fault needs --fake: faults are not injected in a cluster")
 	}
 	if c.Most() < 1 {
 		return failure.Usage("--workers=4, or MUSTER_WORKERS=4 in the pod's environment; without a cluster, on this machine: "+c.onThisMachine(),
-			"how many workers to wait for is not known")
+			"the number of workers is not set")
 	}
 	if len(c.Pods) > 0 {
 		return c.validatePods()
@@ -101,7 +101,7 @@ func (c Config) validateCluster() error {
 	if c.Selector == "" && c.Job == "" {
 		return failure.Usage("--job=NAME for pods labelled "+names.LabelJob+"=NAME,"+names.LabelRole+"="+names.RoleWorker+
 			", --selector=app=x for others, or MUSTER_JOB=NAME in the pod's environment",
-			"which pods are the workers is not known")
+			"no pods are selected as workers")
 	}
 	if _, err := labels.Parse(c.WorkerSelector()); err != nil {
 		return failure.Usage("a selector is written as label=value,label=value", "--selector=%q: %w", c.WorkerSelector(), err)
@@ -131,11 +131,11 @@ func (c Config) validateTimes() error {
 		{"lease", c.Lease}, {"grace", c.Grace}, {"frozen-after", c.FrozenAfter},
 	} {
 		if t.d < 0 {
-			return failure.Usage("a time is written as 90s, 10m or 1h", "--%s=%s lies in the past", t.flag, t.d)
+			return failure.Usage("a time is written as 90s, 10m or 1h", "--%s=%s must not be negative", t.flag, t.d)
 		}
 	}
 	if c.Lease < time.Second {
-		return failure.Usage("--lease=15m is the default", "--lease=%s is too short: a link that drops needs time to come back", c.Lease)
+		return failure.Usage("--lease=15m is the default", "--lease=%s is too short: a dropped link needs time to reconnect", c.Lease)
 	}
 	return nil
 }

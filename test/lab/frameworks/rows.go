@@ -53,7 +53,7 @@ func torchRows() []row {
 			want: []want{world("accelerate", 1), falls("accelerate"), same("accelerate")}},
 		{key: "below/standalone", framework: "PyTorch", way: "torchrun --standalone in a shell's variable, refused", venv: "torch",
 			flags: []string{framework + "torch"}, argv: []string{"bash", "-c", "launch='torchrun --standalone'; $launch {scripts}/torch_sum.py"}, code: 1,
-			want: []want{says("torchrun: with --standalone or --nnodes=1 it would be a job of its own on each of the 3 workers")}},
+			want: []want{says("torchrun: with --standalone or --nnodes=1 it would start a separate job on each of the 3 workers")}},
 		{key: "below/fails", framework: "Accelerate", way: "accelerate launch behind bash -c, a rank fails", venv: "torch",
 			argv: []string{"bash", "-c", "accelerate launch --cpu {scripts}/fails.py; true"}, code: 3,
 			want: []want{says("which it started as rank 1, exited with 3; stopping the rest")}},
