@@ -23,7 +23,7 @@ func (c *conversion) elastic(workers *replica) *elastic {
 		return nil
 	}
 	if workers == nil {
-		in.fatal("give Worker, or take elasticPolicy away", "an elastic job needs workers")
+		in.fatal("give Worker, or remove elasticPolicy", "an elastic job needs workers")
 		return nil
 	}
 	e := &elastic{in: in, min: workers.count, max: workers.count}
@@ -34,10 +34,10 @@ func (c *conversion) elastic(workers *replica) *elastic {
 		e.max = *n
 	}
 	if e.min < 1 || e.min > e.max {
-		in.at("minReplicas").fatal("give a number from 1 that is not above maxReplicas", "minReplicas is %d, and maxReplicas %d", e.min, e.max)
+		in.at("minReplicas").fatal("give a number from 1 to maxReplicas", "minReplicas is %d, and maxReplicas %d", e.min, e.max)
 	}
 	if metrics := in.at("metrics"); metrics.has() {
-		metrics.warn("kubectl autoscale launchjob/"+c.job.Name+", where the job is elastic", "no autoscaler is made: not carried")
+		metrics.warn("kubectl autoscale launchjob/"+c.job.Name+", where the job is elastic", "no autoscaler is created: not carried")
 	}
 	return e
 }
@@ -56,7 +56,7 @@ func (c *conversion) comeAndGo(e *elastic, all []replica) bool {
 	}
 	for _, key := range []string{"rdzvHost", "rdzvPort", "rdzvId", "rdzvConf"} {
 		if f := e.in.at(key); f.has() {
-			f.warn("", "the workers meet on the first of them, with a port and an id of their own for each attempt: not carried")
+			f.warn("", "workers meet on the first one, with a new port and ID for each attempt: not carried")
 		}
 	}
 	if n := e.in.at("maxRestarts").count(); n != nil {
@@ -71,15 +71,15 @@ func (c *conversion) comeAndGo(e *elastic, all []replica) bool {
 	launcher.Spec.Resources = nil // those of the whole pod
 	delete(launcher.Labels, "training.kubeflow.org/replica-type")
 	o.Command, o.Args = nil, nil
-	container(worker.in.at("template"), at).at("command").note("it stands in the launcher, which starts it on the workers")
+	container(worker.in.at("template"), at).at("command").note("it is in the launcher, which starts it on the workers")
 	c.job.Spec.Launcher = &v1alpha1.Launcher{Container: worker.container, Template: *launcher}
 	c.job.Spec.Elastic = &v1alpha1.Elastic{Min: e.min, Max: e.max}
 	if worker.count < e.min || worker.count > e.max {
-		worker.in.at("replicas").warn("", "it lies outside of the bounds: %d", min(max(worker.count, e.min), e.max))
+		worker.in.at("replicas").warn("", "it is out of bounds: %d", min(max(worker.count, e.min), e.max))
 		worker.count = min(max(worker.count, e.min), e.max)
 	}
 	c.job.Spec.Compat = ""
-	e.in.at("maxReplicas").note("a launcher is added, one pod more that asks for a tenth of a CPU and no devices, that joins workers which come and drops those which go; kubectl scale changes their number. compat is left away: its hosts are fixed")
+	e.in.at("maxReplicas").note("a launcher is added, an extra pod that requests 0.1 CPU and no devices; it adds workers that join and drops those that leave. kubectl scale changes their number. compat is omitted, because its hosts are fixed")
 	return true
 }
 
@@ -125,7 +125,7 @@ func (c *conversion) rendezvous(e *elastic, all []replica) {
 		o, at := own(&all[i].template, all[i].container)
 		for _, v := range env {
 			if setDefault(o, v[0], v[1]) {
-				container(all[i].in.at("template"), at).at("env").note("it has a %s of its own, which counts", v[0])
+				container(all[i].in.at("template"), at).at("env").note("its own %s takes precedence", v[0])
 			}
 		}
 	}

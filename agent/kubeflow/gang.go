@@ -63,7 +63,7 @@ func (c *conversion) gang() {
 			g.SchedulerName = scheduler
 		}
 		if g.Queue != "" {
-			p.at("queue").warn("", "a queue is Volcano's, and the pods' scheduler is %s: not carried", scheduler)
+			p.at("queue").warn("", "queues are for Volcano, but the pods' scheduler is %s: not carried", scheduler)
 			g.Queue = ""
 		}
 	default:
@@ -73,7 +73,7 @@ func (c *conversion) gang() {
 	}
 	least := p.at("minAvailable")
 	if g.MinMember = least.count(); g.MinMember != nil && (*g.MinMember < 1 || *g.MinMember > c.pods()) {
-		least.warn("", "%d of %d pods could never be: all are wanted at once", *g.MinMember, c.pods())
+		least.warn("", "%d of %d pods is not possible: all must start at once", *g.MinMember, c.pods())
 		g.MinMember = nil
 	}
 	c.job.Spec.Gang = g
@@ -96,9 +96,9 @@ func (c *conversion) kueue(queue string, p reader) {
 	label := c.object.at("metadata").at("labels").at(kueueQueue)
 	c.job.Spec.Gang = &v1alpha1.Gang{Backend: "kueue", Queue: queue}
 	if p.at("queue").has() || p.at("minAvailable").has() {
-		p.fatal("keep one", "Kueue by the label %s, and another gang scheduler: a LaunchJob of two gangs never starts", kueueQueue)
+		p.fatal("keep one", "Kueue by the label %s, and another gang scheduler: a job in two gangs never starts", kueueQueue)
 	}
 	if c.job.Spec.RunPolicy != nil && c.job.Spec.RunPolicy.Suspend {
-		label.warn("set runPolicy.suspend to false", "Kueue resumes no LaunchJob, it admits its pods as a group: the job stays suspended")
+		label.warn("set runPolicy.suspend to false", "Kueue does not resume LaunchJobs, it admits their pods as a group: the job stays suspended")
 	}
 }

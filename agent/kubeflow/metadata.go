@@ -29,18 +29,18 @@ func (c *conversion) metadata() {
 	c.job.Name, c.job.Namespace = name.text(), m.at("namespace").text()
 	switch {
 	case c.job.Name == "" && m.at("generateName").has():
-		m.at("generateName").fatal("give metadata.name", "kubectl apply needs a name, and pods and Service are named after it")
+		m.at("generateName").fatal("give metadata.name", "kubectl apply needs a name; pods and the Service are named after it")
 	case c.job.Name == "":
 		name.fatal("give metadata.name", "the job has no name")
 	case len(c.job.Name) > longestName:
-		name.fatal("choose a shorter one, and change those who know the job by it", "%s has %d characters, a LaunchJob's at most %d: its pods are named after it", c.job.Name, len(c.job.Name), longestName)
+		name.fatal("choose a shorter one, and update references to the job", "%s has %d characters, a LaunchJob's at most %d: its pods are named after it", c.job.Name, len(c.job.Name), longestName)
 	case !jobName.MatchString(c.job.Name):
-		name.fatal("choose another one, as in "+plainName(c.job.Name), "%s: a LaunchJob's name begins with a letter and holds small letters, digits and dashes", c.job.Name)
+		name.fatal("choose another one, as in "+plainName(c.job.Name), "%s: a LaunchJob's name starts with a letter and has only lowercase letters, digits and dashes", c.job.Name)
 	}
 	c.job.Labels, c.job.Annotations = m.at("labels").texts(), m.at("annotations").texts()
 	if _, ok := c.job.Annotations[lastApplied]; ok {
 		delete(c.job.Annotations, lastApplied)
-		m.at("annotations").at(lastApplied).note("kubectl's memory of the old object")
+		m.at("annotations").at(lastApplied).note("kubectl's record of the old object")
 	}
 	for _, key := range serversOwn {
 		if f := m.at(key); f.has() {
@@ -48,10 +48,10 @@ func (c *conversion) metadata() {
 		}
 	}
 	if f := m.at("ownerReferences"); f.has() {
-		f.warn("", "the LaunchJob belongs to nobody: not carried")
+		f.warn("", "the LaunchJob has no owner: not carried")
 	}
 	if f := m.at("finalizers"); f.has() {
-		f.warn("", "another controller waits for the old object's end: not carried")
+		f.warn("", "another controller waits for the deletion of the old object: not carried")
 	}
 	if status := c.object.at("status"); status.has() {
 		status.note(theServers)

@@ -70,7 +70,7 @@ func (c *conversion) command(t *corev1.PodTemplateSpec, name string, in reader) 
 	}
 	at := container(in, i)
 	if len(o.Args) > 0 && isLauncher(o.Args[0]) {
-		at.at("args").warn("where the entrypoint has to run, write it into command", "there is no command: %s is run itself, without the image's entrypoint", short(o.Args[0]))
+		at.at("args").warn("if the entrypoint must run, write it into command", "there is no command: %s runs directly, without the image's entrypoint", short(o.Args[0]))
 		o.Command, o.Args = o.Args, nil
 		return
 	}
@@ -121,7 +121,7 @@ func (c *conversion) pair(f family, main reader) (launcher, worker *replica, all
 	case launcher == nil && specs.has():
 		specs.like("Launcher").fatal("give mpiReplicaSpecs.Launcher", "an MPIJob needs one launcher, in which mpirun runs")
 	case worker == nil && specs.has():
-		specs.like("Worker").fatal("give mpiReplicaSpecs.Worker.replicas a number from 1; the launcher alone is no distributed run", "the job has no workers")
+		specs.like("Worker").fatal("give mpiReplicaSpecs.Worker.replicas a number from 1; a launcher alone is not a distributed run", "the job has no workers")
 	}
 	return launcher, worker, all
 }

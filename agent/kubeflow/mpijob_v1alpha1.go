@@ -47,7 +47,7 @@ func (c *conversion) units(worker *replica) (each int32) {
 	name := kind.text()
 	kind.mention(name == nvidiaGPU || name == "cpu", "what slots are counted by")
 	if name != "" && name != nvidiaGPU && name != "cpu" {
-		kind.warn("", "it takes %s and cpu; %s is taken", nvidiaGPU, nvidiaGPU)
+		kind.warn("", "it takes %s and cpu; %s is used", nvidiaGPU, nvidiaGPU)
 	}
 	if name != "cpu" {
 		name = nvidiaGPU
@@ -71,9 +71,9 @@ func (c *conversion) units(worker *replica) (each int32) {
 	all := total.count()
 	switch {
 	case all != nil && *all > node && *all%node != 0:
-		total.fatal("give a multiple, or replicas", "%d is no multiple of %d on each node", *all, node)
+		total.fatal("give a multiple, or replicas", "%d is not a multiple of %d on each node", *all, node)
 	case all != nil && *all/node > mostPods:
-		total.fatal("run fewer", "a LaunchJob takes %d workers at most", mostPods)
+		total.fatal("run fewer", "a LaunchJob has at most %d workers", mostPods)
 		worker.count = 1
 	case all != nil:
 		each = min(*all, node)

@@ -31,7 +31,7 @@ func (c *conversion) withoutSSH() {
 	switch given := creation.text(); given {
 	case "", "AtStartup":
 	case "WaitForWorkersReady":
-		creation.note("the launcher's pod is made at once, and waits in there until every worker answers")
+		creation.note("the launcher's pod is created at once, and waits until every worker answers")
 	default:
 		creation.fatal("it takes AtStartup, WaitForWorkersReady", "%q is not known", given)
 	}

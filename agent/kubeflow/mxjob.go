@@ -7,9 +7,9 @@ func mxJob(c *conversion) {
 	switch given := mode.text(); given {
 	case "", "MXTrain":
 	case "MXTune":
-		mode.fatal("run the tuner as three Deployments, or training alone with MXTrain", "the roles of TVM's tuner have no framework in Muster")
+		mode.fatal("run the tuner as three Deployments, or training alone with MXTrain", "Muster has no framework for the roles of TVM's tuner")
 	default:
-		mode.fatal("it takes MXTrain", "%q is no mode", given)
+		mode.fatal("it takes MXTrain", "%q is not a mode", given)
 	}
 	types := []string{"Scheduler", "Server", "Worker"}
 	if c.spec.at("jobMode").value == "MXTune" {

@@ -12,11 +12,11 @@ func paddleJob(c *conversion) {
 	if e := c.spec.at("elasticPolicy"); e.has() {
 		for _, key := range []string{"minReplicas", "maxReplicas", "metrics"} {
 			if f := e.at(key); f.has() {
-				f.warn("", "the workers of a job without a launcher do not come and go: their number stays, and no autoscaler is made")
+				f.warn("", "a job without a launcher has a fixed number of workers, and no autoscaler is created")
 			}
 		}
 		if f := e.at("maxRestarts"); f.has() {
-			f.warn("give runPolicy.backoffLimit", "the operator makes nothing of it: not carried")
+			f.warn("give runPolicy.backoffLimit", "the operator ignores it: not carried")
 		}
 	}
 	c.restarts(all, c.policy("backoffLimit"), mostRestarts)

@@ -39,10 +39,10 @@ func (c *conversion) procs(all []replica, r reader) {
 		for i := range all {
 			o, at := own(&all[i].template, all[i].container)
 			if setDefault(o, "PET_NPROC_PER_NODE", given) {
-				container(all[i].in.at("template"), at).at("env").warn("", "it has a PET_NPROC_PER_NODE of its own, which counts")
+				container(all[i].in.at("template"), at).at("env").warn("", "its own PET_NPROC_PER_NODE takes precedence")
 			}
 		}
 	default:
-		r.fatal("it takes auto, cpu, gpu or a number", "%s is no number of processes", short(r.value))
+		r.fatal("it takes auto, cpu, gpu or a number", "%s is not a number of processes", short(r.value))
 	}
 }

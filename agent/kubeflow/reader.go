@@ -124,7 +124,7 @@ func (r reader) pods(otherwise int32) int32 {
 	case n == nil:
 		return otherwise
 	case *n > mostPods:
-		r.fatal("run fewer", "a LaunchJob takes %d pods of a kind at most", mostPods)
+		r.fatal("run fewer", "a LaunchJob has at most %d pods of a role", mostPods)
 		return otherwise
 	default:
 		return *n
@@ -166,7 +166,7 @@ func (r reader) into(to any) bool {
 	}
 	unknown, err := strictly(raw, to)
 	for _, field := range unknown {
-		reader{true, r.path + "." + field, r.book}.warn("", "Kubernetes knows no such field: not carried")
+		reader{true, r.path + "." + field, r.book}.warn("", "Kubernetes has no such field: not carried")
 	}
 	if err != nil {
 		r.fatal("kubectl explain tells what it takes", "%v", err)

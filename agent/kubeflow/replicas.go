@@ -59,7 +59,7 @@ func (c *conversion) replicas(specs reader, f family, main reader) (all []replic
 		}
 		r.count = in.at("replicas").pods(r.count)
 		if r.count == 0 {
-			in.warn("", "it has no pods, and is left out with its template")
+			in.warn("", "it has no pods, and is omitted with its template")
 			continue
 		}
 		if r.count > 1 && slices.Contains(f.one, t) {
@@ -83,10 +83,10 @@ func (c *conversion) replicaRestart(r *replica) {
 	case "Always", "OnFailure", "Never", "ExitCode":
 		r.restart = policy
 	default:
-		given.fatal("it takes Always, OnFailure, Never, ExitCode", "%q is no restart policy", policy)
+		given.fatal("it takes Always, OnFailure, Never, ExitCode", "%q is not a restart policy", policy)
 	}
 	if r.template.Spec.RestartPolicy != "" {
-		r.in.at("template").at("spec").at("restartPolicy").note("the operator puts the replica type's own over it, which is %s", r.restart)
+		r.in.at("template").at("spec").at("restartPolicy").note("the operator overrides it with that of the replica type, which is %s", r.restart)
 		r.template.Spec.RestartPolicy = ""
 	}
 }
@@ -97,7 +97,7 @@ func otherPort(r replica, f family) {
 	for i, o := range r.template.Spec.Containers {
 		for k, p := range o.Ports {
 			if f.port != "" && o.Name == f.container && p.Name == f.port && p.ContainerPort != f.number {
-				container(r.in.at("template"), i).at("ports").list()[k].at("containerPort").note("all members are told of %d; a program that has this number written down goes on using it", f.number)
+				container(r.in.at("template"), i).at("ports").list()[k].at("containerPort").note("all members get %d; a program with this number in its code keeps using it", f.number)
 			}
 		}
 	}

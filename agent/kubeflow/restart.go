@@ -23,9 +23,9 @@ func (c *conversion) restarts(all []replica, limit reader, otherwise int32) {
 		given := r.in.at("restartPolicy")
 		switch {
 		case given.has() && r.restart != chosen && !(r.restart == "Always" && chosen == "OnFailure"):
-			given.warn("", "a LaunchJob has one policy for all its pods: %s is taken, and %s had %s", chosen, r.role, r.restart)
+			given.warn("", "a LaunchJob has one policy for all its pods: %s is used, but %s had %s", chosen, r.role, r.restart)
 		case r.restart == "Always":
-			given.warn("", "a container that ends well is not started again: taken as OnFailure")
+			given.warn("", "a container that succeeds is not restarted: converted to OnFailure")
 		}
 	}
 	n := limit.count()
@@ -40,7 +40,7 @@ func (c *conversion) restarts(all []replica, limit reader, otherwise int32) {
 		most = *n
 	}
 	if most > mostRestarts {
-		limit.warn("", "%d is more than a LaunchJob takes: %d", most, mostRestarts)
+		limit.warn("", "%d is more than the limit of a LaunchJob: %d", most, mostRestarts)
 		most = mostRestarts
 	}
 	if most == 0 {
@@ -88,7 +88,7 @@ func retryable() string {
 func (c *conversion) exitCodes(all []replica) {
 	for _, r := range all {
 		if given := r.in.at("restartPolicy"); r.restart == "ExitCode" {
-			given.note("restarted after the exit codes 128 to 159 and 255, a lost pod and memory that ran out; codes from 160 to 254 are no signal's, and fail")
+			given.note("restarted after the exit codes 128 to 159 and 255, a lost pod and memory that ran out; codes from 160 to 254 are not from signals, and fail the job")
 		}
 	}
 }

@@ -37,16 +37,16 @@ func (c *conversion) template(r reader) corev1.PodTemplateSpec {
 		r.at("spec").at("containers").fatal("give one", "the template has no container")
 	}
 	if len(t.Spec.EphemeralContainers) > 0 {
-		r.at("spec").at("ephemeralContainers").fatal("take them away; kubectl debug adds one to a pod that runs", "no pod can be made with them")
+		r.at("spec").at("ephemeralContainers").fatal("remove them; kubectl debug adds one to a running pod", "no pod can be created with them")
 	}
 	meta := r.at("metadata")
 	for _, key := range meta.keys() {
 		switch f := meta.at(key); {
 		case !f.has() || key == "labels" || key == "annotations":
 		case key == "name" || key == "namespace" || key == "generateName":
-			f.note("pods are named after the job, and are where it is")
+			f.note("pods are named after the job and run in its namespace")
 		default:
-			f.warn("", "pods of a job get labels and annotations from their template, and no more: not carried")
+			f.warn("", "pods of a job get only labels and annotations from their template: not carried")
 		}
 	}
 	t.ObjectMeta = metav1.ObjectMeta{Labels: t.Labels, Annotations: t.Annotations}
@@ -58,7 +58,7 @@ func (c *conversion) template(r reader) corev1.PodTemplateSpec {
 func (c *conversion) reserved(r reader, spec corev1.PodSpec) {
 	for i, v := range spec.Volumes {
 		if v.Name == "muster-agent" || v.Name == "muster-shm" {
-			r.at("spec").at("volumes").list()[i].fatal("call it otherwise", "%s is what Muster calls a volume of its own", v.Name)
+			r.at("spec").at("volumes").list()[i].fatal("rename it", "%s is the name of one of Muster's volumes", v.Name)
 		}
 	}
 }

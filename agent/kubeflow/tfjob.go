@@ -14,14 +14,14 @@ func tfJob(c *conversion) {
 	switch given := success.text(); {
 	case given == "":
 	case given != "AllWorkers":
-		success.fatal("leave it away, or write AllWorkers", "%q is no success policy", given)
+		success.fatal("omit it, or write AllWorkers", "%q is not a success policy", given)
 	case find(all, "chief") != nil || find(all, "master") != nil:
-		success.note("the end of the chief decides, under the operator too")
+		success.note("the chief's exit decides, as with the operator")
 	case find(all, "worker") != nil:
 		c.job.Spec.Success = "worker"
 	}
 	if sparse := c.spec.at("enableDynamicWorker"); sparse.flag() {
-		sparse.warn("agent run --dynamic-workers gives the sparse form, in a job with a launcher", "TF_CONFIG has all workers, not only the worker itself; workers do not come and go: not carried")
+		sparse.warn("agent run --dynamic-workers gives the sparse form, in a job with a launcher", "TF_CONFIG has all workers, not only the worker itself; workers do not join or leave: not carried")
 	}
 	c.restarts(all, c.policy("backoffLimit"), mostRestarts)
 	c.gang()

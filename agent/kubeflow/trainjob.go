@@ -21,7 +21,7 @@ func trainJob(c *conversion) {
 	c.job.Spec.RunPolicy.ActiveDeadlineSeconds = deadline(c.spec.at("activeDeadlineSeconds"))
 	c.managedBy(c.spec.at("managedBy"))
 	if init := c.spec.at("initializer"); init.has() {
-		init.fatal("run it as a Job of its own before, and give its volume to the runtime's template", "a LaunchJob has no pods that run before its others")
+		init.fatal("run it first, as a separate Job, and mount its volume in the runtime's template", "a LaunchJob has no pods that run before the others")
 	}
 	jobs := c.replicatedJobs(rt.at("spec").at("template").at("spec"))
 	c.patches(jobs)
@@ -61,7 +61,7 @@ func (c *conversion) runtime() reader {
 		rt.value = bareRuntime(source)
 		return rt
 	}
-	ref.at("name").fatal("kubectl get "+strings.ToLower(kind)+" "+name+" -o yaml, as one more -f", "its pods stand in the %s %s, which is not among the documents", kind, name)
+	ref.at("name").fatal("kubectl get "+strings.ToLower(kind)+" "+name+" -o yaml, as one more -f", "its pods are defined by the %s %s, which is not among the documents", kind, name)
 	return rt
 }
 
@@ -95,7 +95,7 @@ func (c *conversion) trained(jobs []*replicatedJob, policy reader) bool {
 		return c.trainedByMPI(jobs, mpi, procs, n)
 	}
 	if len(jobs) != 1 {
-		c.object.at("kind").fatal("", "the runtime has %d jobs that train, and one is known what to do with", len(jobs))
+		c.object.at("kind").fatal("", "the runtime has %d trainer jobs; only one is supported", len(jobs))
 		return false
 	}
 	worker := replica{in: jobs[0].in.at("template").at("spec"), role: "worker", count: n, template: jobs[0].template, container: jobs[0].container(), restart: "OnFailure"}
@@ -112,7 +112,7 @@ func (c *conversion) trained(jobs []*replicatedJob, policy reader) bool {
 		}
 	}
 	if flux := policy.at("flux"); flux.has() {
-		flux.fatal("start mpirun in an MPI runtime", "Flux is not known to Muster")
+		flux.fatal("start mpirun in an MPI runtime", "Muster does not support Flux")
 	}
 	c.procs(all, procs)
 	if n < 1 {

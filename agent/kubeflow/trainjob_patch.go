@@ -48,7 +48,7 @@ func (c *conversion) override(p reader, jobs []*replicatedJob, do func([]*replic
 		target = append(target, c.named(jobs, t.at("name"))...)
 	}
 	if len(target) == 0 {
-		p.warn("name one of the runtime's jobs in targetJobs", "it is for no job: not carried")
+		p.warn("name one of the runtime's jobs in targetJobs", "it applies to no job: not carried")
 		return
 	}
 	do(target)
@@ -84,7 +84,7 @@ func (c *conversion) merge(target []*replicatedJob, f reader, part, key string) 
 	}
 	unknown, err := strictly(patch, &corev1.PodTemplateSpec{})
 	for _, path := range unknown {
-		reader{true, strings.TrimSuffix(f.path, key) + strings.TrimPrefix(path, part+"."), f.book}.warn("", "Kubernetes knows no such field: not carried")
+		reader{true, strings.TrimSuffix(f.path, key) + strings.TrimPrefix(path, part+"."), f.book}.warn("", "Kubernetes has no such field: not carried")
 	}
 	if err != nil {
 		f.fatal("kubectl explain pod.spec tells what it takes", "%v", err)

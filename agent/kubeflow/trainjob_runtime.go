@@ -31,7 +31,7 @@ func (c *conversion) replicatedJobs(set reader) (all []*replicatedJob) {
 		step := meta.at("labels").at(ancestor)
 		j := &replicatedJob{in: in, name: in.at("name").text(), trainer: step.text() == "trainer"}
 		if step := step.text(); step == "dataset-initializer" || step == "model-initializer" || strings.HasSuffix(j.name, "-initializer") {
-			in.at("name").fatal("run it as a Job of its own before, and take it out of the runtime", "a LaunchJob has no pods that run before its others")
+			in.at("name").fatal("run it first, as a separate Job, and remove it from the runtime", "a LaunchJob has no pods that run before the others")
 			continue
 		}
 		if j.name != "node" && j.name != "launcher" {
@@ -54,7 +54,7 @@ func (c *conversion) replicatedJobs(set reader) (all []*replicatedJob) {
 		all[0].trainer = true
 	}
 	if len(all) == 0 {
-		set.at("replicatedJobs").fatal("give it a replicatedJob named node", "the runtime has no job that trains")
+		set.at("replicatedJobs").fatal("give it a replicatedJob named node", "the runtime has no trainer job")
 	}
 	for _, j := range all {
 		if j.trainer || j.name == "node" && len(all) == 1 {
@@ -118,10 +118,10 @@ func (c *conversion) jobSet(t reader) {
 	if n := spec.at("failurePolicy").at("maxRestarts").count(); n != nil {
 		c.job.Spec.RunPolicy.BackoffLimit = min(*n, mostRestarts)
 	}
-	spec.at("network").at("publishNotReadyAddresses").mention(true, "names are published from the moment that the pods are there")
+	spec.at("network").at("publishNotReadyAddresses").mention(true, "names are published as soon as the pods exist")
 	spec.at("network").at("enableDNSHostnames").mention(spec.at("network").at("enableDNSHostnames").value == true, "pods have names in any case")
 	success := spec.at("successPolicy")
 	if raw, _ := json.Marshal(success.value); string(raw) == `{"operator":"All","targetReplicatedJobs":["launcher"]}` {
-		success.note("the launcher's end decides")
+		success.note("the launcher's exit decides")
 	}
 }

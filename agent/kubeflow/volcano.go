@@ -39,7 +39,7 @@ func (c *conversion) tasks() (all []*task) {
 		t := &task{name: in.at("name").text()}
 		t.in, t.role, t.count = in, strings.ToLower(t.name), in.at("replicas").pods(0)
 		if t.count == 0 {
-			in.warn("", "it has no pods, and is left out with its template")
+			in.warn("", "it has no pods, and is omitted with its template")
 			continue
 		}
 		t.template = c.template(in.at("template"))
@@ -64,7 +64,7 @@ func (c *conversion) volcanoMPI(tasks []*task, p plugins) {
 		case p.names["worker"]:
 			t.role, worker = "worker", &t.replica
 		default:
-			t.in.at("name").fatal("take it out", "an MPI job has a launcher and workers, and %s is neither", t.name)
+			t.in.at("name").fatal("remove it", "an MPI job has a launcher and workers, and %s is neither", t.name)
 		}
 	}
 	if launcher == nil || worker == nil {
@@ -90,15 +90,15 @@ func (c *conversion) volcanoMembers(tasks []*task, p plugins) {
 		switch {
 		case find(all, t.role) != nil && p.names[t.role] == t.name:
 		case len(p.roles) > 0:
-			t.in.at("name").fatal("name it in the arguments of the plugin", "the framework knows the tasks %s, and not %s", strings.Join(p.roles, ", "), t.name)
+			t.in.at("name").fatal("name it in the arguments of the plugin", "the framework supports the tasks %s, but not %s", strings.Join(p.roles, ", "), t.name)
 		case t.role == "launcher" || len(t.role) > 16 || !jobName.MatchString(t.role):
-			t.in.at("name").fatal("choose another one", "%s: a role's name has at most 16 small letters, digits and dashes, and is not launcher", t.name)
+			t.in.at("name").fatal("choose another one", "%s: a role's name has at most 16 lowercase letters, digits and dashes, and cannot be launcher", t.name)
 		default:
 			all = append(all, t.replica)
 		}
 	}
 	if len(all) > 8 {
-		c.spec.at("tasks").fatal("put like tasks together", "%d tasks are more than a LaunchJob has roles, which is 8", len(all))
+		c.spec.at("tasks").fatal("combine similar tasks", "%d tasks are more than the 8 roles of a LaunchJob", len(all))
 	}
 	c.members(all)
 }
@@ -115,7 +115,7 @@ func (c *conversion) volcanoGang() {
 	if n := least.count(); n != nil && *n > 0 {
 		c.job.Spec.Gang.MinMember = n
 		if *n > c.pods() {
-			least.warn("", "%d of %d pods could never be: all are wanted at once", *n, c.pods())
+			least.warn("", "%d of %d pods is not possible: all must start at once", *n, c.pods())
 			c.job.Spec.Gang.MinMember = nil
 		}
 	}

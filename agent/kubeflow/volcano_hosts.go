@@ -27,7 +27,7 @@ func (c *conversion) hostFiles(tasks []*task, p plugins) {
 		size += len(strings.Join(hosts[t.name], ","))
 	}
 	if p.svc && size > mostHosts {
-		c.spec.at("tasks").warn("agent hosts prints them, in the launcher", "%d bytes of host names are too many for a pod: no files in %s, no VC_ variables", size, hostsDir)
+		c.spec.at("tasks").warn("agent hosts prints them, in the launcher", "%d bytes of host names exceed the limit of a pod: no files in %s, no VC_ variables", size, hostsDir)
 		p.svc = false
 	}
 	for _, t := range tasks {
@@ -116,7 +116,7 @@ func (c *conversion) sharedVolumes(tasks []*task) {
 			source = corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}
 			wanted.mention(false, "no claim is made: "+claim+" has to be there")
 		case wanted.has():
-			wanted.fatal("make a PersistentVolumeClaim of it, and name it in volumeClaimName", "a LaunchJob makes no claims")
+			wanted.fatal("create a PersistentVolumeClaim, and name it in volumeClaimName", "a LaunchJob creates no claims")
 		}
 		for _, t := range tasks {
 			t.template.Spec.Volumes = append(t.template.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: source})

@@ -31,7 +31,7 @@ func (c *conversion) plugins(tasks []*task) plugins {
 			continue
 		}
 		if p.framework != "plain" {
-			in.at(f.plugin).fatal("keep one of them", "a job has one framework, and the plugins are for several")
+			in.at(f.plugin).fatal("keep one of them", "a job has one framework, but the plugins are for several")
 		}
 		p.framework, p.roles = f.framework, f.roles
 		for _, role := range f.roles {
@@ -61,9 +61,9 @@ func (c *conversion) arguments(in reader, names map[string]string) {
 		case given && names[name] != "":
 			names[name] = value
 		case name == "port" && in.path == "spec.plugins.mpi":
-			a.note("it is sshd's, which is not there")
+			a.note("it is for sshd, which does not run")
 		case name == "port":
-			a.warn("read it from the environment", "ports are Muster's own, another one in each attempt: not carried")
+			a.warn("read it from the environment", "Muster chooses the ports, new ones for each attempt: not carried")
 		case strings.HasPrefix(name, "wait-master"):
 			a.note("members wait for each other in their pods")
 		default:
@@ -106,7 +106,7 @@ func (c *conversion) otherPlugins(in reader) {
 			case "disable-network-policy":
 				open = true
 			case "publish-not-ready-addresses":
-				a.note("names are published from the moment that the pods are there")
+				a.note("names are published as soon as the pods exist")
 			case "inject-hosts-env":
 			default:
 				a.warn("", "not carried")
@@ -114,7 +114,7 @@ func (c *conversion) otherPlugins(in reader) {
 		}
 		svc.mentionNone()
 		if !open {
-			svc.warn("docs/join.md has one", "no NetworkPolicy is made, which kept other pods off")
+			svc.warn("docs/join.md has one", "no NetworkPolicy is created, which kept other pods away")
 		}
 	}
 	if ssh := in.at("ssh"); ssh.has() {
@@ -125,7 +125,7 @@ func (c *conversion) otherPlugins(in reader) {
 		case "env", "svc", "ssh", "mpi", "pytorch", "tensorflow":
 			f.mentionNone()
 		case "ray":
-			f.fatal("write the driver as the command of a LaunchJob with framework: ray", "Muster starts Ray's head and nodes itself, beside a driver")
+			f.fatal("write the driver as the command of a LaunchJob with framework: ray", "Muster starts Ray's head and nodes itself, and needs only the driver")
 		default:
 			f.warn("", "there is no such plugin in Muster: not carried")
 		}

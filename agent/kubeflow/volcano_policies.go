@@ -29,7 +29,7 @@ func (c *conversion) volcanoPolicies(tasks []*task) {
 		switch t.restart {
 		case "OnFailure", "Always":
 			on = append(on, "any")
-			given.note("the kubelet restarted its containers, without bound; here all members begin again, maxRetry times")
+			given.note("the kubelet restarted its containers without limit; here all members restart, up to maxRetry times")
 		default:
 			given.mention(true, "the pods of a LaunchJob have it in any case")
 		}
@@ -59,7 +59,7 @@ func (c *conversion) volcanoPolicy(p reader, t *task) (on []string) {
 	}
 	again := strings.HasPrefix(action, "Restart")
 	if again && action != "RestartJob" {
-		p.at("action").note("members begin again together")
+		p.at("action").note("all members restart together")
 	}
 	if code := p.at("exitCode").number(); code != nil {
 		if again && *code > 0 && *code < 256 {
@@ -67,12 +67,12 @@ func (c *conversion) volcanoPolicy(p reader, t *task) (on []string) {
 		} else if again {
 			p.at("exitCode").warn("", "there is no such exit code: not carried")
 		} else if action == "AbortJob" || action == "TerminateJob" {
-			p.at("action").note("an end with that code fails the job in any case")
+			p.at("action").note("this exit code always fails the job")
 		} else {
 			p.warn("", "%s at exit code %d: not carried", action, *code)
 		}
 	} else if !p.at("event").has() && !p.at("events").has() {
-		p.warn("give event or exitCode", "it says nothing of when: not carried")
+		p.warn("give event or exitCode", "it has no condition: not carried")
 	}
 	for _, e := range events {
 		switch {

@@ -47,19 +47,19 @@ func work(t *corev1.PodTemplateSpec, name string, in reader) {
 	case ok && overSSH && before == nil:
 		field.warn("", "%q is replaced by agent worker: there is no ssh", line)
 	case ok && overSSH:
-		field.warn("", "sshd is replaced by agent worker: there is no ssh; what stands before it still runs")
+		field.warn("", "sshd is replaced by agent worker: there is no ssh; what precedes it still runs")
 	case ok && before == nil:
 		field.warn("", "%q is replaced by agent worker, which keeps the pod for mpirun", line)
 	case ok:
-		field.warn("", "the wait at the end is replaced by agent worker, which keeps the pod for mpirun; what stands before it still runs")
+		field.warn("", "the wait at the end is replaced by agent worker, which keeps the pod for mpirun; what precedes it still runs")
 	case len(o.Command) == 0 && !overSSH:
 		field.warn("", "%q is replaced by agent worker: mpirun's processes come from the launcher", line)
 	default:
-		field.fatal("take it away; what it prepares can go into an init container, or it can end with: exec "+names.AgentPath+" worker",
+		field.fatal("remove it; move its preparation into an init container, or end it with: exec "+names.AgentPath+" worker",
 			"a worker runs agent worker, and mpirun could not reach one that runs %s", short(line))
 	}
 	if len(o.Command) == 0 && before != nil {
-		field.warn("", "it runs without the image's ENTRYPOINT, which is not known here")
+		field.warn("", "it runs without the image's ENTRYPOINT, which is unknown")
 	}
 	o.Command, o.Args = before, nil
 	unprobe(o, at, overSSH, sshPort(line))
@@ -80,7 +80,7 @@ func unprobe(o *corev1.Container, at reader, overSSH bool, port string) {
 		probe **corev1.Probe
 	}{{"readinessProbe", &o.ReadinessProbe}, {"livenessProbe", &o.LivenessProbe}, {"startupProbe", &o.StartupProbe}} {
 		if *p.probe != nil && asksSSH(**p.probe, o.Ports, overSSH, port) {
-			at.at(p.name).warn("", "it asks for sshd, which is not there: taken away; agent worker reports that it is ready by itself")
+			at.at(p.name).warn("", "removed, because it checks sshd, which does not run; agent worker reports readiness itself")
 			*p.probe = nil
 		}
 	}
