@@ -94,7 +94,7 @@ func ParseFlags(command string, set *flag.FlagSet, args []string, own ...string)
 	set.SetOutput(io.Discard) // package flag would print the whole help with each error
 	err := set.Parse(args)
 	if err == nil && set.NArg() > 0 {
-		err = fmt.Errorf("it takes flags only, and got %q", set.Arg(0))
+		err = fmt.Errorf("unexpected argument %q", set.Arg(0))
 	}
 	if err == nil {
 		return UnknownVariable(command, os.Environ(), append(names.TestVariables(), own...))

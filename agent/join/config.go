@@ -143,7 +143,7 @@ func (c Config) validateMeeting() error {
 		return usage(fmt.Sprintf("--coordinator=job-0.svc:%d", names.JoinPort), "--coordinator=%s is not HOST:PORT", c.Coordinator)
 	}
 	if len(c.Token) == 0 {
-		return usage(makeSecret, "%d members need a token, and there is none: whoever reaches rank 0's port could join", c.Workers)
+		return usage(makeSecret, "%d members need a token, but none is set: anyone who reaches rank 0's port could join", c.Workers)
 	}
 	if len(c.Token) < leastToken {
 		return usage(makeSecret, "the token has %d bytes, and %d is the least", len(c.Token), leastToken)

@@ -76,10 +76,10 @@ func (m *member) doubts() {
 		return
 	}
 	if name := m.crew.doubt.look(time.Now()); name != "" {
-		way := "without that option it is told the members by its environment"
+		way := "without that option, its environment describes the members"
 		if name == "torchrun" {
-			way = "its environment lacks PET_NNODES and the like, which tell it the members"
+			way = "its environment lacks PET_NNODES and similar variables, which describe the members"
 		}
-		m.say("%s", fmt.Sprintf("%s is a job of its own on each of the %d members; %s", name, m.cfg.Workers, way))
+		m.say("%s", fmt.Sprintf("%s starts a separate job on each of the %d members; %s", name, m.cfg.Workers, way))
 	}
 }

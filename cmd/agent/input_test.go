@@ -32,7 +32,7 @@ func TestBadInput(t *testing.T) {
 		{"--workers=2 " + meet + " -- true", "JOB_COMPLETION_INDEX=0 MUSTER_POD_INDEX=1", "JOB_COMPLETION_INDEX=0 and MUSTER_POD_INDEX=1 conflict with each other", ""},
 		{"--workers=2 " + meet + " -- true", "MUSTER_POD_INDEX=one", `MUSTER_POD_INDEX="one" is no rank`, ""},
 		{"--workers=2 --rank=1 -- true", "", `where rank 0 is is not known: the host name "pod" does not end with this member's rank, 1`, "--coordinator=HOST:9377"},
-		{"--workers=2 --rank=1 " + meet + " -- true", "", "2 members need a token, and there is none", "kubectl create secret generic"},
+		{"--workers=2 --rank=1 " + meet + " -- true", "", "2 members need a token, but none is set", "kubectl create secret generic"},
 		{"--workers=2 --rank=1 " + meet + " --token-file=" + short + " -- true", "", "the token has 11 bytes, and 16 is the least", "kubectl create secret generic"},
 		{"--workers=2 --rank=1 " + meet + " --token-file=/nowhere -- true", "", "read the token: open /nowhere", "mounted Secret"},
 		{"--workers=2 --rank=1 --coordinator=a:b:c -- true", "MUSTER_TOKEN=" + token, "--coordinator=a:b:c is not HOST:PORT", ""},

@@ -17,7 +17,7 @@ import (
 // TestATorchrunThatTrainsAlone checks that each member reports such a torchrun once, unless the
 // user has asked for it.
 func TestATorchrunThatTrainsAlone(t *testing.T) {
-	const alone = "agent: torchrun is a job of its own on each of the 2 members; its environment lacks PET_NNODES and the like, which tell it the members\n"
+	const alone = "agent: torchrun starts a separate job on each of the 2 members; its environment lacks PET_NNODES and similar variables, which describe the members\n"
 	const script = `exec env -u PET_NNODES bash -c 'l=torchrun; exec -a $l sleep 5'`
 	for name, row := range map[string]struct {
 		script string

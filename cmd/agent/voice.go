@@ -74,7 +74,7 @@ func parse(fs *flag.FlagSet, help string, args []string, least, most int) (code 
 	case fs.NArg() < least:
 		err = fmt.Errorf("%s: missing argument", fs.Name())
 	case fs.NArg() > most:
-		err = fmt.Errorf("%s takes no %q", fs.Name(), fs.Arg(most))
+		err = fmt.Errorf("%s: unexpected argument %q", fs.Name(), fs.Arg(most))
 	default:
 		return 0, true
 	}

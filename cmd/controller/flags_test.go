@@ -42,7 +42,7 @@ func TestParse(t *testing.T) {
 
 	_, err = parse([]string{"now"}, io.Discard, &out)
 	require.Error(t, err)
-	require.Contains(t, out.String(), `controller: it takes flags only, and got "now"`)
+	require.Contains(t, out.String(), `controller: unexpected argument "now"`)
 	require.Contains(t, out.String(), "hint: controller --help lists the flags")
 
 	out.Reset()

@@ -117,5 +117,5 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return failure.Usage(cmd.CommandPath()+" --help", "%s takes no %q", cmd.CommandPath(), args[0])
+	return failure.Usage(cmd.CommandPath()+" --help", "%s: unexpected argument %q", cmd.CommandPath(), args[0])
 }
