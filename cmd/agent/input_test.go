@@ -114,7 +114,7 @@ func TestJoinHelp(t *testing.T) {
 	}
 }
 
-// TestOneMember: a single member is only PID 1.
+// TestOneMember checks that a single member is only PID 1.
 func TestOneMember(t *testing.T) {
 	for _, row := range []struct {
 		script, out string
