@@ -96,7 +96,7 @@ func (b builder) told(verb settings.Verb) (all []setting) {
 	if values["roles"] = roleList(b.job); maxRestarts(b.job) == 0 {
 		delete(values, "restart-on")
 	}
-	for _, s := range settings.Of(verb) {
+	for s := range settings.Of(verb) {
 		if value := values[s.Name]; value != "" {
 			all = append(all, setting{s.Name, value})
 		}

@@ -33,7 +33,7 @@ func collect(v reflect.Value, found map[string]any) {
 // panics if a field does not accept its default.
 func Defaults(target any, verb Verb) {
 	fields := Fields(target)
-	for _, s := range Of(verb) {
+	for s := range Of(verb) {
 		text, field := verb(s).Default, fields[s.Name]
 		if text == "" || field == nil {
 			continue

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/musterhq/muster/exec/names"
@@ -51,18 +52,18 @@ func OfJoin(s Setting) Use { return s.Join }
 // OfSubmit selects agent submit.
 func OfSubmit(s Setting) Use { return s.Submit }
 
-// All lists every setting, in the order of help.
-func All() []Setting { return table() }
+// All returns every setting, in the order of help.
+func All() iter.Seq[Setting] { return table() }
 
-// Of lists the settings of a verb, in the order of its help.
-func Of(verb Verb) []Setting {
-	var all []Setting
-	for _, s := range table() {
-		if verb(s).Help != "" {
-			all = append(all, s)
+// Of returns the settings that a verb has, in the order of its help.
+func Of(verb Verb) iter.Seq[Setting] {
+	return func(yield func(Setting) bool) {
+		for s := range table() {
+			if verb(s).Help != "" && !yield(s) {
+				return
+			}
 		}
 	}
-	return all
 }
 
 // Variable returns the environment variable of a flag: MUSTER_MAX_RESTARTS for max-restarts.
@@ -74,7 +75,7 @@ func Variable(name string) string {
 // and those of [names.Variables].
 func Known() []string {
 	all := names.Variables()
-	for _, s := range table() {
+	for s := range table() {
 		if s.Run.Help != "" || s.Join.Help != "" {
 			all = append(all, Variable(s.Name))
 		}

@@ -3,6 +3,7 @@ package settings_test
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,7 +50,7 @@ func TestEverySettingHasItsField(t *testing.T) {
 		"submit": {&submit.Request{}, settings.OfSubmit, false},
 	} {
 		fields := settings.Fields(row.target)
-		for _, s := range settings.Of(row.verb) {
+		for s := range settings.Of(row.verb) {
 			field := fields[s.Name]
 			if s.Kind == settings.Rule {
 				field = fields[progress.FlagList]
@@ -65,7 +66,7 @@ func TestEverySettingHasItsField(t *testing.T) {
 
 // TestEveryFieldOfALaunchJobIsThere checks that the paths in the table exist in the LaunchJob.
 func TestEveryFieldOfALaunchJobIsThere(t *testing.T) {
-	for _, s := range append(settings.Of(settings.OfRun), settings.Of(settings.OfJoin)...) {
+	for _, s := range slices.AppendSeq(slices.Collect(settings.Of(settings.OfRun)), settings.Of(settings.OfJoin)) {
 		if s.Field == "" {
 			continue
 		}
@@ -95,7 +96,7 @@ func TestDefaultsAreThoseOfTheTable(t *testing.T) {
 	text, err := json.Marshal(framework.Names())
 	require.NoError(t, err)
 	list := strings.Trim(strings.ReplaceAll(string(text), `","`, ", "), `["]`)
-	for _, s := range settings.Of(settings.OfRun) {
+	for s := range settings.Of(settings.OfRun) {
 		if s.Name == "framework" {
 			require.Contains(t, s.Run.Help, "`NAME`: "+list+" (")
 		}

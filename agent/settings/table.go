@@ -1,6 +1,8 @@
 package settings
 
 import (
+	"iter"
+
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/names"
 )
@@ -30,13 +32,18 @@ const (
 	asRunRule = "progress rules, as in agent run"
 )
 
-// table lists all settings, in the order of help.
-func table() []Setting {
-	var all []Setting
-	for _, part := range [][]Setting{workers(), limits(), ends(), rules(), launching(), fake(), output()} {
-		all = append(all, part...)
+// table returns all settings, in the order of help. It makes them part by part: every program
+// reads the table some ten times at its start, and what it leaves behind stays in its memory.
+func table() iter.Seq[Setting] {
+	return func(yield func(Setting) bool) {
+		for _, part := range []func() []Setting{workers, limits, ends, rules, launching, fake, output} {
+			for _, s := range part() {
+				if !yield(s) {
+					return
+				}
+			}
+		}
 	}
-	return all
 }
 
 func workers() []Setting {

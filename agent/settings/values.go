@@ -14,7 +14,7 @@ func Values(spec any) map[string]string {
 		panic(fmt.Sprintf("settings: a spec as JSON: %v", err)) // impossible: it came as JSON
 	}
 	said := map[string]string{}
-	for _, s := range table() {
+	for s := range table() {
 		if s.Field == "" {
 			continue
 		}

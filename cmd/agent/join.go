@@ -80,7 +80,7 @@ func graceFits(grace, period time.Duration) error {
 // joinFlags binds cfg to flags.
 func joinFlags(fs *flag.FlagSet, cfg *join.Config) {
 	fields := settings.Fields(cfg)
-	for _, s := range settings.Of(settings.OfJoin) {
+	for s := range settings.Of(settings.OfJoin) {
 		switch p := fields[s.Name].(type) {
 		case *int:
 			fs.IntVar(p, s.Name, *p, s.Join.Help)
@@ -98,7 +98,7 @@ func joinFlags(fs *flag.FlagSet, cfg *join.Config) {
 func describe(fs *flag.FlagSet) string {
 	var titles []string
 	lines := map[string]string{}
-	for _, s := range settings.Of(settings.OfJoin) {
+	for s := range settings.Of(settings.OfJoin) {
 		title := s.Join.Group
 		if lines[title] == "" {
 			titles = append(titles, title)

@@ -11,7 +11,7 @@ import (
 // field in target becomes a separate flag.
 func settingFlags(groups *[]group, verb settings.Verb, target any) {
 	fields := settings.Fields(target)
-	for _, s := range settings.Of(verb) {
+	for s := range settings.Of(verb) {
 		use := verb(s)
 		set := groupOf(groups, use.Group)
 		switch p := fields[s.Name].(type) {

@@ -109,7 +109,7 @@ func (f *submitFlags) words(cmd *cobra.Command, args []string) error {
 // its environment.
 func launcherSettings(cmd *cobra.Command, r *submit.Request) (given []submit.Setting) {
 	fields := settings.Fields(r)
-	for _, s := range settings.Of(settings.OfSubmit) {
+	for s := range settings.Of(settings.OfSubmit) {
 		if fields[s.Name] == nil && s.Kind != settings.Rule && cmd.Flags().Changed(s.Name) {
 			given = append(given, submit.Setting{Flag: s.Name, Env: settings.Variable(s.Name), Value: cmd.Flags().Lookup(s.Name).Value.String()})
 		}

@@ -14,7 +14,7 @@ import (
 func Settings() string {
 	var b strings.Builder
 	b.WriteString("| flag | takes | default | variable | field of a LaunchJob | used by | what it does |\n|---|---|---|---|---|---|---|\n")
-	for _, s := range settings.All() {
+	for s := range settings.All() {
 		flag := "`--" + s.Name + "`"
 		if s.Short != "" {
 			flag += ", `-" + s.Short + "`"

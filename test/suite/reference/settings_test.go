@@ -2,6 +2,7 @@ package reference
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ func TestThePageListsEverySetting(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	rows := strings.Split(strings.TrimSpace(Settings()), "\n")[2:]
-	require.Len(t, rows, len(settings.All()))
+	require.Len(t, rows, len(slices.Collect(settings.All())))
 	for _, row := range rows {
 		require.Equal(t, 8, strings.Count(row, "|")-strings.Count(row, `\|`), row)
 	}
