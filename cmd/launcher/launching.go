@@ -8,9 +8,15 @@ import (
 	"github.com/musterhq/muster/agent/launch/show"
 )
 
-// launching returns the verbs of a launcher, which are for pods and for --fake.
-func launching(streams Streams) []*cobra.Command {
-	return []*cobra.Command{newRun(streams), newEnv(streams), newHosts(streams)}
+// newLaunching returns a verb of launchVerbs.
+func newLaunching(streams Streams, verb string) *cobra.Command {
+	switch verb {
+	case "env":
+		return newEnv(streams)
+	case "hosts":
+		return newHosts(streams)
+	}
+	return newRun(streams)
 }
 
 // stacksHere is agent stacks in the pod of a launcher.

@@ -11,16 +11,12 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// launching returns placeholders for the verbs of a launcher: Windows has no sessions and process
-// groups for them.
-func launching(Streams) []*cobra.Command {
-	var verbs []*cobra.Command
-	for _, verb := range []string{"run", "env", "hosts"} {
-		verbs = append(verbs, &cobra.Command{Use: verb, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
-			return failure.New(names.ExitNoCluster, "agent submit starts a job in a cluster, and works here", "agent %s is for Linux and macOS", verb)
-		}})
-	}
-	return verbs
+// newLaunching returns a placeholder for a verb of launchVerbs: Windows has no sessions and process
+// groups for it.
+func newLaunching(_ Streams, verb string) *cobra.Command {
+	return &cobra.Command{Use: verb, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
+		return failure.New(names.ExitNoCluster, "agent submit starts a job in a cluster, and works here", "agent %s is for Linux and macOS", verb)
+	}}
 }
 
 // stacksHere returns an error, because no launcher runs on Windows.

@@ -22,9 +22,7 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // run is the whole program. args does not include argv[0]. run returns the exit code.
 func run(ctx context.Context, args []string, streams Streams) int {
-	root := newRoot(streams)
 	args, all := asHelp(args)
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { printHelp(cmd, all) })
 	if len(args) > 0 && args[0] == "--version" {
 		args = append([]string{"version"}, args[1:]...)
 	}
@@ -32,6 +30,12 @@ func run(ctx context.Context, args []string, streams Streams) int {
 	if err == nil {
 		err = verbOf(args)
 	}
+	verb := ""
+	if len(args) > 0 {
+		verb = args[0]
+	}
+	root := newRoot(streams, verb)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { printHelp(cmd, all) })
 	root.SetArgs(args)
 	root.PersistentPreRunE = func(cmd *cobra.Command, words []string) error {
 		if err := ranksAsNamespace(cmd, args, words); err != nil {
@@ -76,7 +80,12 @@ func complaints(args []string, streams Streams) io.Writer {
 	return streams.Err
 }
 
-func newRoot(streams Streams) *cobra.Command {
+// launchVerbs are the verbs of a launcher, for pods and for --fake.
+func launchVerbs() []string { return []string{"run", "env", "hosts"} }
+
+// newRoot returns the command agent with all verbs. If verb is one of launchVerbs, it is the only
+// one: a launcher runs as long as its job, and keeps no flags of other verbs in memory.
+func newRoot(streams Streams, verb string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "agent",
 		Short:         "launch MPI jobs from inside the pods",
@@ -93,7 +102,13 @@ func newRoot(streams Streams) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return wrongFlag(cmd, err)
 	})
-	root.AddCommand(launching(streams)...)
+	if slices.Contains(launchVerbs(), verb) {
+		root.AddCommand(newLaunching(streams, verb))
+		return root
+	}
+	for _, verb := range launchVerbs() {
+		root.AddCommand(newLaunching(streams, verb))
+	}
 	root.AddCommand(newMetrics(streams), newConvert(streams), newVersion(streams), newCompletion(streams))
 	root.AddCommand(managing(streams)...)
 	for _, verb := range names.SmallVerbs() {

@@ -24,14 +24,14 @@ func TestNearest(t *testing.T) {
 
 func TestEveryVerbIsThere(t *testing.T) {
 	var there []string
-	for _, cmd := range newRoot(standard()).Commands() {
+	for _, cmd := range newRoot(standard(), "").Commands() {
 		there = append(there, cmd.Name())
 	}
 	require.ElementsMatch(t, allVerbs(), append(there, "help"))
 }
 
 func TestEveryFlagHasAVariable(t *testing.T) {
-	for _, cmd := range newRoot(standard()).Commands() {
+	for _, cmd := range newRoot(standard(), "").Commands() {
 		if slices.Contains([]string{"run", "env", "hosts"}, cmd.Name()) {
 			cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 				require.Contains(t, settings.Known(), settings.Variable(flag.Name), cmd.Name())
