@@ -4,12 +4,10 @@ package launch
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"os"
 	"strconv"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -146,40 +144,19 @@ func TestClearDoesNotWaitForTheLost(t *testing.T) {
 	require.Equal(t, []string{"w-1"}, r.gone(t.Context(), &attempt{workers: workers}))
 }
 
-// silenced dials a worker unless its node is lost.
-type silenced struct {
-	local.Dialer
-	lost atomic.Bool
-	open atomic.Value // the current connection
-}
-
-func (r *silenced) cut() { r.open.Load().(io.Closer).Close() }
-
-func (r *silenced) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
-	if r.lost.Load() {
-		return nil, &link.DialError{Kind: link.Server, Err: errors.New("no route to the node")}
-	}
-	rw, err := r.Dialer.Dial(ctx)
-	if err == nil {
-		r.open.Store(rw)
-	}
-	return rw, err
-}
-
 // A worker that does not answer, and is not known to be lost, may still run the last attempt. So no
 // attempt starts.
 func TestClearWaitsForTheSilent(t *testing.T) {
 	r, workers, paths := crewAt(t, 2)
-	quiet := &silenced{}
-	quiet.Path = paths["w-1"]
+	quiet := &contract.Node{Dialer: local.Dialer{Path: paths["w-1"]}}
 	r.links.Forget([]string{"w-1"})
 	r.links.Keep(t.Context(), rendezvous.Worker{Name: "w-1", UID: "uid-1"}, func(note func(link.State)) *link.Link {
 		return link.New(link.Config{Worker: "w-1", Dialer: quiet, OnState: note})
 	})
 	require.Eventually(t, func() bool { return r.links.Standings()["w-1"].State.Connected }, time.Minute, time.Millisecond)
 	id := leave(t, r, "w-1")
-	quiet.lost.Store(true)
-	quiet.cut()
+	quiet.Lose()
+	quiet.Cut()
 	done := make(chan error, 1)
 	go func() { done <- r.clear(t.Context(), t.Context(), workers) }()
 	select {
@@ -187,13 +164,13 @@ func TestClearWaitsForTheSilent(t *testing.T) {
 		require.FailNow(t, "it did not wait", "%v", err)
 	case <-time.After(time.Second):
 	}
-	quiet.lost.Store(false)
+	quiet.Return()
 	require.NoError(t, <-done)
 	require.Empty(t, marked(id))
 
 	r.cfg.Timeout = 300 * time.Millisecond
-	quiet.lost.Store(true)
-	quiet.cut()
+	quiet.Lose()
+	quiet.Cut()
 	err := r.clear(t.Context(), t.Context(), workers)
 	require.Equal(t, names.ExitDeadline, failure.CodeOf(err))
 	require.ErrorContains(t, err, "worker w-1")

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -36,31 +35,11 @@ func over(s *Supervisor) *Supervisor {
 	return s
 }
 
-// road dials a worker unless its node is lost.
-type road struct {
-	local.Dialer
-	lost atomic.Bool
-	open atomic.Value // the current connection
-}
-
-func (r *road) cut() { r.open.Load().(io.Closer).Close() }
-
-func (r *road) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
-	if r.lost.Load() {
-		return nil, &link.DialError{Kind: link.Server, Err: errors.New("no route to the node")}
-	}
-	rw, err := r.Dialer.Dial(ctx)
-	if err == nil {
-		r.open.Store(rw)
-	}
-	return rw, err
-}
-
 // parkedRun returns a run with one worker, which has a daemon and a parked link.
-func parkedRun(t *testing.T, r *road) *Supervisor {
+func parkedRun(t *testing.T, r *contract.Node) *Supervisor {
 	t.Helper()
 	worker := rendezvous.Worker{Name: "pi-worker-0", UID: "uid-0", Container: "main"}
-	r.Path = contract.NewWorker(t, nil).Socket
+	r.Dialer = local.Dialer{Path: contract.NewWorker(t, nil).Socket}
 	counts := tally.New()
 	all := fleet.NewLinks(nil, nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), counts)
 	all.Keep(context.Background(), worker, func(note func(link.State)) *link.Link {
@@ -96,9 +75,9 @@ func notReady() rendezvous.Snapshot {
 }
 
 func TestNodeLostBehindAParkedLink(t *testing.T) {
-	r := &road{}
+	r := &contract.Node{}
 	s := parkedRun(t, r)
-	r.lost.Store(true)
+	r.Lose()
 	s.onPods(notReady(), time.Now())
 	require.False(t, s.known("pi-worker-0"), "a parked link proves nothing")
 	awaitLink(t, s, func(l link.State) bool { return !l.Parked })
@@ -110,7 +89,7 @@ func TestNodeLostBehindAParkedLink(t *testing.T) {
 }
 
 func TestReadinessThatFailsBehindAParkedLink(t *testing.T) {
-	s := parkedRun(t, &road{})
+	s := parkedRun(t, &contract.Node{})
 	parked := s.links.Standings()["pi-worker-0"].State.Since
 	s.onPods(notReady(), time.Now())
 	awaitLink(t, s, func(l link.State) bool { return l.Parked && l.Since.After(parked) })
@@ -132,7 +111,7 @@ func TestAftermath(t *testing.T) {
 		"it did well in any case": {lost: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &road{}
+			r := &contract.Node{}
 			s := parkedRun(t, r)
 			if tc.told != 0 {
 				s.ending.onSignal(syscall.Signal(tc.told), time.Second, time.Now())
@@ -144,8 +123,8 @@ func TestAftermath(t *testing.T) {
 				return l.Connected
 			})
 			if tc.lost { // the launcher has not noticed yet
-				r.lost.Store(true)
-				r.cut()
+				r.Lose()
+				r.Cut()
 				told := time.AfterFunc(300*time.Millisecond, func() { s.links.Lose("pi-worker-0", errors.New("gone")) })
 				defer told.Stop()
 			}
