@@ -61,7 +61,7 @@ type running struct {
 	event  event
 	bare   bool
 	began  time.Time
-	mark   string
+	mark   string // NAME=VALUE
 	home   string // directory of the cell
 	cmd    *exec.Cmd
 	out    *proc.Output
@@ -81,7 +81,7 @@ func (b bench) run(c column, e event, bare bool) (res result) {
 	if res.Cannot != "" {
 		return res
 	}
-	r := &running{bench: b, column: c, event: e, bare: bare, mark: envMark + "=" + rand.Text(), out: proc.NewOutput(), ended: make(chan struct{})}
+	r := &running{bench: b, column: c, event: e, bare: bare, mark: newMark(), out: proc.NewOutput(), ended: make(chan struct{})}
 	if err := r.start(); err != nil {
 		res.Faults = append(res.Faults, err.Error())
 		return res
@@ -96,6 +96,9 @@ func (b bench) run(c column, e event, bare bool) (res result) {
 	r.finish(&res, at)
 	return res
 }
+
+// newMark returns an entry of the environment that is in all processes of one cell.
+func newMark() string { return envMark + "=" + rand.Text() }
 
 // start runs the command of the cell.
 func (r *running) start() error {
@@ -248,7 +251,7 @@ func (r *running) code() int {
 
 // cleanUp ends by pid whatever is left of the cell.
 func (r *running) cleanUp() {
-	proc.Wipe(envMark + "=" + r.mark)
+	proc.Wipe(r.mark)
 	<-r.ended
 	_ = os.RemoveAll(r.home) // below the bench's directory, which goes at the end
 }
