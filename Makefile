@@ -61,20 +61,20 @@ launch-path:
 	$(BUILD) -o $(BIN)/agent-launcher ./cmd/launcher
 
 .PHONY: generate
-generate: ## the CRD, deep copies, install.yaml, the Helm chart and docs/settings.md, out of agent/api, images/deploy and agent/settings
+generate: ## the CRD, deep copies, install.yaml, the Helm chart and docs/reference/settings.md, out of agent/api, images/deploy and agent/settings
 	$(TOOL) controller-gen object paths=./agent/api/... crd:generateEmbeddedObjectMeta=true output:crd:stdout | $(LAB) install crd > images/deploy/crd.yaml
 	$(TOOL) kustomize build images/deploy | $(LAB) install
 	@$(GO) run ./test/suite reference
 
 .PHONY: fresh
 fresh: generate ## what is generated is what is committed
-	@git diff --exit-code --stat -- agent/api images/deploy/crd.yaml images/install.yaml images/images.txt images/chart docs/settings.md || \
+	@git diff --exit-code --stat -- agent/api images/deploy/crd.yaml images/install.yaml images/images.txt images/chart docs/reference/settings.md || \
 		{ echo "hint: make generate, and commit what it changed"; exit 1; }
 
 .PHONY: docs
 docs: ## the site of docs/, in out/site (packages from PyPI, Python 3); a dead link ends it
 	@test -x $(OUT)/docs-venv/bin/mkdocs || { python3 -m venv $(OUT)/docs-venv && $(OUT)/docs-venv/bin/pip install -q -r docs/site/requirements.txt; }
-	@NO_MKDOCS_2_WARNING=1 $(OUT)/docs-venv/bin/mkdocs build --strict
+	@NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(OUT)/docs-venv/bin/mkdocs build --strict
 
 .PHONY: plugins
 plugins: build ## bin/agent-launcher-plugins: the launcher for --framework plugin:NAME
@@ -326,7 +326,7 @@ e2e-pipelines: loaded pipelines ## make pipelines, and the component's container
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -v -run '^TestPipelines$$' ./test/e2e
 
 .PHONY: e2e-python
-e2e-python: loaded frameworks-image ## docs/python.md run as a notebook, with the rights that stand there and with fewer
+e2e-python: loaded frameworks-image ## docs/guides/python.md run as a notebook, with the rights that stand there and with fewer
 	@sh test/lab/frameworks/deps.sh --ci
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -v -run '^TestNotebook$$' ./test/e2e
 
@@ -406,10 +406,10 @@ soak: build ## one session for an hour: idle spells, connections lost silently, 
 .PHONY: conform
 conform: build ## what each mpirun does when something fails, by itself and under agent run (MPIs from PyPI)
 	@sh test/fake/mpi/deps.sh --conform
-	MUSTER_OUT=$(OUT) $(GO) run ./test/conform -bin $(BIN) -parallel 6 -doc docs/mpi-conformance.md
+	MUSTER_OUT=$(OUT) $(GO) run ./test/conform -bin $(BIN) -parallel 6 -doc docs/explanation/mpi-conformance.md
 
 .PHONY: pid1
-pid1: ## PID 1 under the race detector: docs/pid1.md, then 100,000 forks
+pid1: ## PID 1 under the race detector: docs/explanation/pid1.md, then 100,000 forks
 	PID1_TEST_RACE=1 $(GO) test -count=1 -timeout 10m ./test/pid1
 	MUSTER_OUT=$(OUT) REAP_TEST_FORKS=100000 REAP_TEST_RAW=forks $(GO) test -race -count=1 -timeout 20m -run '^TestNothingIsLost$$' ./exec/reap
 	@for key in lost wrong zombies; do $(GO) run ./test/suite record --name "100,000 forks under the race detector: own exit statuses $$key" \
@@ -480,13 +480,13 @@ bench-micro: ## go benchmarks of the parts; out/bench/micro.txt is for benchstat
 	MUSTER_OUT=$(OUT) $(LAB) bench/micro
 
 .PHONY: bench-plan
-bench-plan: ## 1,000 to 100,000 workers, simulated with measured costs: docs/scale.md
+bench-plan: ## 1,000 to 100,000 workers, simulated with measured costs: docs/operations/scale.md
 	MUSTER_OUT=$(OUT) $(LAB) bench/plan
 
 BENCH := launch hold apply throughput scale output steady micro plan
 
 .PHONY: bench
-bench: $(LOADED) ## all of them: tables, out/bench.json, pictures in docs/bench, the README's comparison
+bench: $(LOADED) ## all of them: tables, out/bench.json, pictures in docs/explanation/bench, the README's comparison
 	@missed=; for part in $(BENCH); do echo "== bench-$$part"; $(MAKE) --no-print-directory LOADED= bench-$$part || missed="$$missed $$part"; done; \
 	echo "== report"; MUSTER_OUT=$(OUT) $(LAB) bench -readme README.md || missed="$$missed report"; \
 	test -z "$$missed" || { echo "bench: failed, or missed a bar:$$missed"; exit 1; }

@@ -4,10 +4,10 @@
 //
 // It reads the tables below out/bench (test/lab/bench/report) and writes
 //
-//	out/bench.json           all of them: samples, median, least and most of each cell
-//	docs/bench/NAME.svg      a picture of each (test/lab/bench/picture)
-//	docs/bench/README.md     tables, pictures, notes, and the bars that were held or missed
-//	the README               its table "Compared", between the marks
+//	out/bench.json                     all of them: samples, median, least and most of each cell
+//	docs/explanation/bench/NAME.svg    a picture of each (test/lab/bench/picture)
+//	docs/explanation/bench/README.md   tables, pictures, notes, and the bars that were held or missed
+//	the README                         its table "Compared", between the marks
 //
 // and prints the tables. Without tables it changes nothing and says so; without those
 // of the comparison the README stays as it is. It measures nothing itself: each part is

@@ -19,7 +19,7 @@ import (
 
 func main() {
 	readme := flag.String("readme", "", "`FILE` with the table that is compared; default: none")
-	docs := flag.String("docs", "", "`DIR` of the pictures; default: docs/bench of the module")
+	docs := flag.String("docs", "", "`DIR` of the pictures; default: docs/explanation/bench of the module")
 	flag.Parse()
 	if err := run(*readme, *docs); err != nil {
 		fmt.Fprintln(os.Stderr, "bench: "+err.Error())
@@ -37,7 +37,7 @@ func run(readme, docs string) error {
 		if err != nil {
 			return err
 		}
-		docs = filepath.Join(root, "docs", "bench")
+		docs = filepath.Join(root, "docs", "explanation", "bench")
 	}
 	all, err := report.Read(out)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -102,7 +102,7 @@ func writeDocs(dir string, all []report.Table, bars []figure.Row) error {
 	return os.WriteFile(filepath.Join(dir, "README.md"), []byte(docsPage(all, bars, drawn)), 0o644)
 }
 
-// docsPage is docs/bench/README.md.
+// docsPage is docs/explanation/bench/README.md.
 func docsPage(all []report.Table, bars []figure.Row, drawn map[string]bool) string {
 	var b strings.Builder
 	b.WriteString("# Benchmarks\n\nThis page compares Muster with mpi-operator and shows what Muster costs. It is for people who choose a launcher, and for developers who change one.\n\n`make bench` measures all of it and writes this page; out/bench.json has every sample. Cells are medians, followed by the smallest and the largest sample.\n" +

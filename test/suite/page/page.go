@@ -5,6 +5,7 @@ package page
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -107,12 +108,14 @@ func Blocks(name, text string) (all []Block) {
 // Pages reads the blocks of the README and of docs, by the page's path below root.
 func Pages(root string) (map[string][]Block, error) {
 	files := []string{filepath.Join(root, "README.md")}
-	for _, pattern := range []string{"docs/*.md", "docs/migrate/*.md"} {
-		found, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			return nil, err
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".md" {
+			files = append(files, path)
 		}
-		files = append(files, found...)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the pages: %w", err)
 	}
 	all := map[string][]Block{}
 	for _, file := range files {

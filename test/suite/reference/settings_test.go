@@ -12,9 +12,9 @@ import (
 )
 
 func TestThePageListsEverySetting(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/settings.md")
+	page, err := os.ReadFile("../../../docs/reference/settings.md")
 	require.NoError(t, err)
-	require.True(t, strings.Contains(string(page), Settings()), "make generate writes docs/settings.md anew")
+	require.True(t, strings.Contains(string(page), Settings()), "make generate writes docs/reference/settings.md anew")
 }
 
 func TestSettings(t *testing.T) {
