@@ -61,9 +61,10 @@ launch-path:
 	$(BUILD) -o $(BIN)/agent-launcher ./cmd/launcher
 
 .PHONY: generate
-generate: build ## the CRD, deep copies, install.yaml, the Helm chart and docs/reference, out of agent/api, images/deploy and the programs
+generate: ## the CRD, deep copies, install.yaml, the Helm chart and docs/reference, out of agent/api, images/deploy and the programs
 	$(TOOL) controller-gen object paths=./agent/api/... crd:generateEmbeddedObjectMeta=true output:crd:stdout | $(LAB) install crd > images/deploy/crd.yaml
 	$(TOOL) kustomize build images/deploy | $(LAB) install
+	@$(MAKE) --no-print-directory build
 	@$(GO) run ./test/suite reference
 
 .PHONY: fresh
