@@ -61,14 +61,15 @@ launch-path:
 	$(BUILD) -o $(BIN)/agent-launcher ./cmd/launcher
 
 .PHONY: generate
-generate: ## the CRD, deep copies, install.yaml, the Helm chart and docs/reference/settings.md, out of agent/api, images/deploy and agent/settings
+generate: ## the CRD, deep copies, install.yaml, the Helm chart and docs/reference, out of agent/api, images/deploy and the programs
 	$(TOOL) controller-gen object paths=./agent/api/... crd:generateEmbeddedObjectMeta=true output:crd:stdout | $(LAB) install crd > images/deploy/crd.yaml
 	$(TOOL) kustomize build images/deploy | $(LAB) install
+	@$(MAKE) --no-print-directory build
 	@$(GO) run ./test/suite reference
 
 .PHONY: fresh
 fresh: generate ## what is generated is what is committed
-	@git diff --exit-code --stat -- agent/api images/deploy/crd.yaml images/install.yaml images/images.txt images/chart docs/reference/settings.md || \
+	@git diff --exit-code --stat -- agent/api images/deploy/crd.yaml images/install.yaml images/images.txt images/chart docs/reference || \
 		{ echo "hint: make generate, and commit what it changed"; exit 1; }
 
 .PHONY: docs

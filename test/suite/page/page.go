@@ -72,6 +72,16 @@ func (b Block) Commands() string {
 
 const notRun = "<!-- not run: "
 
+// begins returns the line that ends a generated part, given its first line, and "" for other lines.
+func begins(line string) string {
+	name, ok := strings.CutPrefix(line, "<!-- ")
+	name, _, begin := strings.Cut(name, ": begin")
+	if !ok || !begin {
+		return ""
+	}
+	return "<!-- " + name + ": end -->"
+}
+
 // Blocks are the blocks of a page, in order.
 func Blocks(name, text string) (all []Block) {
 	lines := strings.Split(text, "\n")
@@ -85,6 +95,11 @@ func Blocks(name, text string) (all []Block) {
 		b := Block{Page: name, Line: i + 1}
 		begin := i
 		switch info, fenced := strings.CutPrefix(line(i), "```"); {
+		case begins(line(i)) != "": // a program wrote what follows
+			for end := begins(line(i)); i < len(lines) && line(i) != end; {
+				i++
+			}
+			continue
 		case fenced:
 			b.Language, b.Word, _ = strings.Cut(info, " ")
 			for i++; i < len(lines) && line(i) != "```"; i++ {

@@ -78,14 +78,14 @@ func TestNoCommandWaitsForAPodToBeReady(t *testing.T) {
 }
 
 func TestBlocks(t *testing.T) {
-	text := "# a\n```sh\nagent list\n```\ntext\n\n    agent: printed\n    hint: so\n\n<!-- not run: needs a moon -->\n```sh launcher\nfly\n```\n```console\n$ a\nb\n$ c\n```\n- item\n    more of it\n```yaml pi.yaml\na: 1\n```"
+	text := "# a\n```sh\nagent list\n```\ntext\n\n    agent: printed\n    hint: so\n\n<!-- not run: needs a moon -->\n```sh launcher\nfly\n```\n```console\n$ a\nb\n$ c\n```\n- item\n    more of it\n<!-- x: begin (make y) -->\n```text\nagent a\n```\n<!-- x: end -->\n```yaml pi.yaml\na: 1\n```"
 	blocks := Blocks("p.md", text)
 	require.Equal(t, []Block{
 		{"p.md", 2, "sh", "", "agent list\n", ""},
 		{"p.md", 7, "", "", "agent: printed\nhint: so\n", ""},
 		{"p.md", 11, "sh", "launcher", "fly\n", "needs a moon"},
 		{"p.md", 14, "console", "", "$ a\nb\n$ c\n", ""},
-		{"p.md", 21, "yaml", "pi.yaml", "a: 1\n", ""},
+		{"p.md", 26, "yaml", "pi.yaml", "a: 1\n", ""},
 	}, blocks)
 	require.Equal(t, "a\nc\n", blocks[3].Commands())
 	require.Empty(t, blocks[4].Commands())

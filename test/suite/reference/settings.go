@@ -1,5 +1,3 @@
-// Package reference writes the pages that list what the program itself knows. A page that is
-// not what the program says fails the package's test.
 package reference
 
 import (
