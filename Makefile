@@ -72,10 +72,28 @@ fresh: generate ## what is generated is what is committed
 	@git diff --exit-code --stat -- agent/api images/deploy/crd.yaml images/install.yaml images/images.txt images/chart docs/reference || \
 		{ echo "hint: make generate, and commit what it changed"; exit 1; }
 
+# The site's programs, of PyPI.
+SITE := $(OUT)/docs-venv/bin
+MKDOCS_QUIET := NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true
+
+$(OUT)/docs-venv: docs/site/requirements.txt
+	@python3 -m venv $@ && $@/bin/pip install -q -r $< && touch $@
+
 .PHONY: docs
-docs: ## the site of docs/, in out/site (packages from PyPI, Python 3); a dead link ends it
-	@test -x $(OUT)/docs-venv/bin/mkdocs || { python3 -m venv $(OUT)/docs-venv && $(OUT)/docs-venv/bin/pip install -q -r docs/site/requirements.txt; }
-	@NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(OUT)/docs-venv/bin/mkdocs build --strict
+docs: $(OUT)/docs-venv ## the site of docs/, in out/site (packages from PyPI, Python 3); a dead link ends it
+	@$(MKDOCS_QUIET) $(SITE)/mkdocs build --strict
+
+.PHONY: site-check
+site-check: docs ## each page in a browser, on a phone and a desktop, light and dark: axe, no sideways scrolling (Debian's chromium)
+	@test -x /usr/bin/chromium || apt-get install -y --no-install-recommends chromium
+	@$(SITE)/pip install -q -r docs/site/check.txt
+	@$(SITE)/python docs/site/check.py $(OUT)/site
+
+.PHONY: picture
+picture: launch-path ## docs/picture.svg: what agent run prints in a terminal, recorded on this machine
+	@sh test/fake/mpi/deps.sh --run
+	@mpicc.openmpi -O2 -o $(BIN)/pi test/fake/mpi/pi.c -lm
+	@python3 docs/site/picture.py $(BIN) docs/picture.svg
 
 .PHONY: plugins
 plugins: build ## bin/agent-launcher-plugins: the launcher for --framework plugin:NAME
@@ -344,7 +362,7 @@ e2e-fault: loaded ## of make e2e: what a cluster can do to three jobs of 20 work
 frameworks: build ## real frameworks (packages from PyPI): on fake workers, then as pods
 	@sh test/lab/frameworks/deps.sh --all
 	@$(MAKE) --no-print-directory frameworks-image
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) frameworks -bin $(BIN) -readme README.md
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) frameworks -bin $(BIN) -page docs/operations/support.md
 	@$(GO) run ./test/suite check
 
 .PHONY: frameworks-ci
@@ -487,9 +505,9 @@ bench-plan: ## 1,000 to 100,000 workers, simulated with measured costs: docs/ope
 BENCH := launch hold apply throughput scale output steady micro plan
 
 .PHONY: bench
-bench: $(LOADED) ## all of them: tables, out/bench.json, pictures in docs/explanation/bench, the README's comparison
+bench: $(LOADED) ## all of them: tables, out/bench.json, the pages and pictures in docs/explanation
 	@missed=; for part in $(BENCH); do echo "== bench-$$part"; $(MAKE) --no-print-directory LOADED= bench-$$part || missed="$$missed $$part"; done; \
-	echo "== report"; MUSTER_OUT=$(OUT) $(LAB) bench -readme README.md || missed="$$missed report"; \
+	echo "== report"; MUSTER_OUT=$(OUT) $(LAB) bench -page docs/explanation/comparison.md || missed="$$missed report"; \
 	test -z "$$missed" || { echo "bench: failed, or missed a bar:$$missed"; exit 1; }
 
 .PHONY: lines

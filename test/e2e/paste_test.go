@@ -184,7 +184,7 @@ type world struct {
 func standIns(namespace string) []string {
 	return []string{
 		"registry.example.com/pi:1", image("openmpi"), "registry.example.com/train:1", image("openmpi"),
-		"repo/pi:1", image("openmpi"), "repo/bert:2", image("openmpi"),
+		"repo/pi:1", image("openmpi"), "repo/bert:2", image("openmpi"), "python:3.12-slim", image("openmpi"),
 		"/opt/pi", "/opt/muster-test/pi", "mpirun, ./pi", "mpirun, /opt/muster-test/pi", "mpirun ./pi", "mpirun /opt/muster-test/pi",
 		"mpirun ./solver", "mpirun /opt/muster-test/pi",
 		"limits: {nvidia.com/gpu: 8}", "requests: {cpu: 10m}", // the cluster has none
@@ -220,10 +220,7 @@ func job1(name string) string { return strings.ReplaceAll(mnist, "NAME", name) }
 
 // worldOf is what the page needs besides standIns.
 func worldOf(name string) world {
-	train := map[string]string{"train.py": "import os\nprint(os.environ['JAX_PROCESS_ID'])\n"}
 	switch name {
-	case "README.md":
-		return world{files: train, words: []string{"--procs-per-worker=8 -- python train.py", `--procs-per-worker=2 -- python3 -c 'import os; print(os.environ["RANK"])'`}}
 	case "docs/moving/convert.md":
 		return world{
 			files:  map[string]string{"manifests/a.yaml": strings.ReplaceAll(job1("a"), "replicas: 2, ", "replicas: 2, restartPolicy: Never, "), "mine.yaml": job1("mnist"), "trainjob.yaml": trainJob, "theirs.yaml": trainRuntime},

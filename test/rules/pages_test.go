@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -113,4 +115,32 @@ func TestHelpFitsOneScreen(t *testing.T) {
 	_, want := targets(t)
 	_, names := listed("help-all")
 	require.ElementsMatch(t, want, names)
+}
+
+// TestTheReadmeIsOneScreen: a visitor decides within a minute, and everything else is in docs.
+func TestTheReadmeIsOneScreen(t *testing.T) {
+	const most = 5 << 10
+	text, err := os.ReadFile(filepath.Join(root(t), "README.md"))
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(text), most, "bytes; move text to docs")
+}
+
+// TestPagesNamedInFilesExist looks for docs/PAGE.md in messages, comments and scripts.
+func TestPagesNamedInFilesExist(t *testing.T) {
+	page := regexp.MustCompile(`\bdocs/[a-z0-9/-]+\.md\b`)
+	files, err := exec.Command("git", "-C", root(t), "grep", "-lI", "docs/", "--", ":!*.md", ":!mkdocs.yml").Output()
+	require.NoError(t, err)
+	seen := 0
+	for _, file := range strings.Fields(string(files)) {
+		text, err := os.ReadFile(filepath.Join(root(t), file))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted, and not committed yet
+		}
+		require.NoError(t, err)
+		for _, name := range page.FindAllString(string(text), -1) {
+			require.FileExists(t, filepath.Join(root(t), name), "%s names it", file)
+			seen++
+		}
+	}
+	require.Greater(t, seen, 40)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/test/suite/page"
 )
 
-// writeList puts what was run into the README at path: by CI, by `make
+// writeList puts what was run into the page at path: by CI, by `make
 // frameworks` alone, and what has only its environment.
 func writeList(path string, all []row, results []result) error {
 	return page.Put(path, "frameworks", list(all, results))
@@ -26,7 +26,7 @@ func prepared() []string {
 	}
 }
 
-// list is the README's text.
+// list returns the text of the list.
 func list(all []row, results []result) string {
 	var inCI, byHand ways
 	var never []string
