@@ -83,6 +83,11 @@ $(OUT)/docs-venv: docs/site/requirements.txt
 docs: $(OUT)/docs-venv ## the site of docs/, in out/site (packages from PyPI, Python 3); a dead link ends it
 	@$(MKDOCS_QUIET) $(SITE)/mkdocs build --strict
 
+.PHONY: docs-version
+docs-version: $(OUT)/docs-venv ## the site as VERSION=v0.1 and as latest, committed to the local branch gh-pages
+	@test -n "$(VERSION)" || { echo 'hint: make docs-version VERSION=v0.1'; exit 64; }
+	@PATH=$(SITE):$$PATH && export PATH $(MKDOCS_QUIET) && mike deploy --update-aliases $(VERSION) latest && mike set-default latest
+
 .PHONY: site-check
 site-check: docs ## each page in a browser, on a phone and a desktop, light and dark: axe, no sideways scrolling (Debian's chromium)
 	@test -x /usr/bin/chromium || apt-get install -y --no-install-recommends chromium

@@ -31,7 +31,7 @@ func (a *API) explain(ctx context.Context, what string, err error) error {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return wrap(names.ExitUsage, "")
 	case isNoKind(err):
-		return failure.New(names.ExitNoCluster, "install Muster's CRD and controller: kubectl apply -f images/install.yaml, see docs/guides/launchjob.md",
+		return failure.New(names.ExitNoCluster, "install Muster's CRD and controller: kubectl apply -f images/install.yaml, see docs/operations/install.md",
 			"%s: the cluster has no CRD %s.%s", what, plural, v1alpha1.Version().Group)
 	case apierrors.IsNotFound(err):
 		return wrap(1, a.elsewhere(ctx, err))
