@@ -12,7 +12,7 @@ GPUS = int(sys.argv[1]) if len(sys.argv) > 1 else 0
 @dsl.pipeline(name="launch")
 def launch(workers: int = 2):
     mpi_job(name="step", image="debian:12-slim", workers=workers, gpus=GPUS, metrics=["accuracy:PERCENTAGE"],
-            command="""sh -c 'echo "launched on $(agent hosts | wc -l) workers, accuracy=0.5"'""")
+            command="""sh -c 'echo "launched on $(/muster/agent hosts | wc -l) workers, accuracy=0.5"'""")
 
 
 compiler.Compiler().compile(launch, "pipeline.yaml")
