@@ -233,6 +233,8 @@ func worldOf(name string) world {
 		return world{files: map[string]string{"train.log": "step 1 images/sec: 215.3\n"}, words: []string{"python train.py", printMetrics}}
 	case "docs/moving/trainer-v2.md":
 		return world{before: "kubectl apply -f train.yaml"} // as somebody has it who comes from there
+	case "docs/guides/deepspeed.md", "docs/guides/jax.md", "docs/guides/pytorch.md", "docs/guides/tensorflow.md", "docs/guides/xgboost.md":
+		return world{files: map[string]string{"train.py": "import os\nprint(len(os.environ), 'variables')\n"}}
 	case "docs/guides/python.md":
 		return world{before: `python3 -m venv "$(dirname "$(command -v agent)")/venv" && ln -s venv/bin/pip "$(dirname "$(command -v agent)")/pip"`}
 	case "docs/guides/submit.md":

@@ -18,7 +18,7 @@ import (
 )
 
 // pipeline compiles the pipeline and runs the container of its step, with the rights of
-// docs/pipelines.md and what the back end of Pipelines would give it. It returns the step's log.
+// docs/guides/pipelines.md and what the back end of Pipelines would give it. It returns the step's log.
 func (w *world) pipeline(ctx context.Context) (string, error) {
 	const sdk, account, step = "kfp2", "pipeline-runner", "step"
 	venv, err := program.Venv(ctx, sdk)
