@@ -61,20 +61,44 @@ launch-path:
 	$(BUILD) -o $(BIN)/agent-launcher ./cmd/launcher
 
 .PHONY: generate
-generate: ## the CRD, deep copies, install.yaml, the Helm chart and docs/settings.md, out of agent/api, images/deploy and agent/settings
+generate: ## the CRD, deep copies, install.yaml, the Helm chart and docs/reference, out of agent/api, images/deploy and the programs
 	$(TOOL) controller-gen object paths=./agent/api/... crd:generateEmbeddedObjectMeta=true output:crd:stdout | $(LAB) install crd > images/deploy/crd.yaml
 	$(TOOL) kustomize build images/deploy | $(LAB) install
+	@$(MAKE) --no-print-directory build
 	@$(GO) run ./test/suite reference
 
 .PHONY: fresh
 fresh: generate ## what is generated is what is committed
-	@git diff --exit-code --stat -- agent/api images/deploy/crd.yaml images/install.yaml images/images.txt images/chart docs/settings.md || \
+	@git diff --exit-code --stat -- agent/api images/deploy/crd.yaml images/install.yaml images/images.txt images/chart docs/reference || \
 		{ echo "hint: make generate, and commit what it changed"; exit 1; }
 
+# The site's programs, of PyPI.
+SITE := $(OUT)/docs-venv/bin
+MKDOCS_QUIET := NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true
+
+$(OUT)/docs-venv: docs/site/requirements.txt
+	@python3 -m venv $@ && $@/bin/pip install -q -r $< && touch $@
+
 .PHONY: docs
-docs: ## the site of docs/, in out/site (packages from PyPI, Python 3); a dead link ends it
-	@test -x $(OUT)/docs-venv/bin/mkdocs || { python3 -m venv $(OUT)/docs-venv && $(OUT)/docs-venv/bin/pip install -q -r docs/site/requirements.txt; }
-	@NO_MKDOCS_2_WARNING=1 $(OUT)/docs-venv/bin/mkdocs build --strict
+docs: $(OUT)/docs-venv ## the site of docs/, in out/site (packages from PyPI, Python 3); a dead link ends it
+	@$(MKDOCS_QUIET) $(SITE)/mkdocs build --strict
+
+.PHONY: docs-version
+docs-version: $(OUT)/docs-venv ## the site as VERSION=v0.1 and as latest, committed to the local branch gh-pages
+	@test -n "$(VERSION)" || { echo 'hint: make docs-version VERSION=v0.1'; exit 64; }
+	@PATH=$(SITE):$$PATH && export PATH $(MKDOCS_QUIET) && mike deploy --update-aliases $(VERSION) latest && mike set-default latest
+
+.PHONY: site-check
+site-check: docs ## each page in a browser, on a phone and a desktop, light and dark: axe, no sideways scrolling (Debian's chromium)
+	@test -x /usr/bin/chromium || apt-get install -y --no-install-recommends chromium
+	@$(SITE)/pip install -q -r docs/site/check.txt
+	@$(SITE)/python docs/site/check.py $(OUT)/site
+
+.PHONY: picture
+picture: launch-path ## docs/picture.svg: what agent run prints in a terminal, recorded on this machine
+	@sh test/fake/mpi/deps.sh --run
+	@mpicc.openmpi -O2 -o $(BIN)/pi test/fake/mpi/pi.c -lm
+	@python3 docs/site/picture.py $(BIN) docs/picture.svg
 
 .PHONY: plugins
 plugins: build ## bin/agent-launcher-plugins: the launcher for --framework plugin:NAME
@@ -222,7 +246,7 @@ test: deps lint unit fake-part ## unit, contract, race, fuzz seeds, CLI scripts,
 
 # Every suite. Those that want an idle machine to themselves come last.
 NIGHTLY := lint unit fake below fake-cells fake-held fake-pauses fake-polls fake-culprit care killed conform errno pid1 fault skew model convert size \
-	e2e e2e-convert e2e-install e2e-care e2e-fault e2e-python e2e-paste e2e-pipelines e2e-gang e2e-kubeflow heal frameworks e2e-scale \
+	e2e e2e-convert e2e-install e2e-care e2e-fault e2e-python e2e-paste e2e-examples e2e-pipelines e2e-gang e2e-kubeflow heal frameworks e2e-scale \
 	soak stall fuzz fake-speed rules-cost bench
 
 .PHONY: nightly
@@ -326,7 +350,7 @@ e2e-pipelines: loaded pipelines ## make pipelines, and the component's container
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -v -run '^TestPipelines$$' ./test/e2e
 
 .PHONY: e2e-python
-e2e-python: loaded frameworks-image ## docs/python.md run as a notebook, with the rights that stand there and with fewer
+e2e-python: loaded frameworks-image ## docs/guides/python.md run as a notebook, with the rights that stand there and with fewer
 	@sh test/lab/frameworks/deps.sh --ci
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -v -run '^TestNotebook$$' ./test/e2e
 
@@ -343,7 +367,7 @@ e2e-fault: loaded ## of make e2e: what a cluster can do to three jobs of 20 work
 frameworks: build ## real frameworks (packages from PyPI): on fake workers, then as pods
 	@sh test/lab/frameworks/deps.sh --all
 	@$(MAKE) --no-print-directory frameworks-image
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) frameworks -bin $(BIN) -readme README.md
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) frameworks -bin $(BIN) -page docs/operations/support.md
 	@$(GO) run ./test/suite check
 
 .PHONY: frameworks-ci
@@ -358,6 +382,13 @@ frameworks-image:
 	@$(CLUSTER) up
 	@mkdir -p $(OUT)
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh frameworks > $(OUT)/images-frameworks.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images-frameworks.txt)
+
+.PHONY: e2e-examples
+e2e-examples: loaded frameworks-image ## the folders of examples, applied with images of the cluster; gangs are in e2e-gang (packages from PyPI)
+	@sh test/fake/mpi/deps.sh --conform && sh test/lab/frameworks/deps.sh --all
+	@$(LAB) frameworks -install -rows openmpi,torch/sum,jax/auto,tensorflow/servers,deepspeed/plain,horovod/gloo,ray,xgboost/train
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) examples
+	@$(GO) run ./test/suite check
 
 .PHONY: heal
 heal: build ## jobs that go on by themselves: ranks, pods, nodes and cables taken away under real frameworks (packages from PyPI)
@@ -406,10 +437,10 @@ soak: build ## one session for an hour: idle spells, connections lost silently, 
 .PHONY: conform
 conform: build ## what each mpirun does when something fails, by itself and under agent run (MPIs from PyPI)
 	@sh test/fake/mpi/deps.sh --conform
-	MUSTER_OUT=$(OUT) $(GO) run ./test/conform -bin $(BIN) -parallel 6 -doc docs/mpi-conformance.md
+	MUSTER_OUT=$(OUT) $(GO) run ./test/conform -bin $(BIN) -parallel 6 -doc docs/explanation/mpi-conformance.md
 
 .PHONY: pid1
-pid1: ## PID 1 under the race detector: docs/pid1.md, then 100,000 forks
+pid1: ## PID 1 under the race detector: docs/explanation/pid1.md, then 100,000 forks
 	PID1_TEST_RACE=1 $(GO) test -count=1 -timeout 10m ./test/pid1
 	MUSTER_OUT=$(OUT) REAP_TEST_FORKS=100000 REAP_TEST_RAW=forks $(GO) test -race -count=1 -timeout 20m -run '^TestNothingIsLost$$' ./exec/reap
 	@for key in lost wrong zombies; do $(GO) run ./test/suite record --name "100,000 forks under the race detector: own exit statuses $$key" \
@@ -480,15 +511,15 @@ bench-micro: ## go benchmarks of the parts; out/bench/micro.txt is for benchstat
 	MUSTER_OUT=$(OUT) $(LAB) bench/micro
 
 .PHONY: bench-plan
-bench-plan: ## 1,000 to 100,000 workers, simulated with measured costs: docs/scale.md
+bench-plan: ## 1,000 to 100,000 workers, simulated with measured costs: docs/operations/scale.md
 	MUSTER_OUT=$(OUT) $(LAB) bench/plan
 
 BENCH := launch hold apply throughput scale output steady micro plan
 
 .PHONY: bench
-bench: $(LOADED) ## all of them: tables, out/bench.json, pictures in docs/bench, the README's comparison
+bench: $(LOADED) ## all of them: tables, out/bench.json, the pages and pictures in docs/explanation
 	@missed=; for part in $(BENCH); do echo "== bench-$$part"; $(MAKE) --no-print-directory LOADED= bench-$$part || missed="$$missed $$part"; done; \
-	echo "== report"; MUSTER_OUT=$(OUT) $(LAB) bench -readme README.md || missed="$$missed report"; \
+	echo "== report"; MUSTER_OUT=$(OUT) $(LAB) bench -page docs/explanation/comparison.md || missed="$$missed report"; \
 	test -z "$$missed" || { echo "bench: failed, or missed a bar:$$missed"; exit 1; }
 
 .PHONY: lines

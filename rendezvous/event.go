@@ -32,7 +32,7 @@ func Stuck(pod *corev1.Pod, now time.Time) bool {
 
 // preparing lists the reasons in events of the kubelet and of the attach controller for a pod that
 // cannot be prepared.
-var preparing = []string{"FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox", "FailedPrepareDynamicResources", "NetworkNotReady"}
+var preparing = []Code{FailedMount, FailedAttachVolume, FailedMapVolume, FailedCreatePodSandBox, FailedPrepareDynamicResources, NetworkNotReady}
 
 // Because replaces ContainerCreating by the cause in the pod's events. It returns other reasons
 // unchanged. The events may belong to any pods.
@@ -43,7 +43,7 @@ func Because(r Reason, pod *corev1.Pod, events []corev1.Event) Reason {
 	var newest *corev1.Event
 	for i := range events {
 		e := &events[i]
-		if e.InvolvedObject.UID != pod.UID || !slices.Contains(preparing, e.Reason) {
+		if e.InvolvedObject.UID != pod.UID || !slices.Contains(preparing, Code(e.Reason)) {
 			continue
 		}
 		if newest == nil || telltale(e) && !telltale(newest) || telltale(e) == telltale(newest) && eventTime(e).After(eventTime(newest)) {

@@ -10,39 +10,84 @@ import (
 type Code string
 
 // Reasons. Explain returns those from a pod's status. Those of the link have constructors in
-// link.go.
+// link.go. Users read these comments in docs/reference/reasons.md.
 const (
-	Missing            Code = "Missing" // there is no pod yet
-	Unschedulable      Code = "Unschedulable"
-	SchedulingGated    Code = "SchedulingGated"
-	Pending            Code = "Pending"
-	ContainerCreating  Code = "ContainerCreating"
-	ImagePull          Code = "ImagePull"
-	InvalidImage       Code = "InvalidImage"
-	ConfigError        Code = "CreateContainerConfigError"
-	StartError         Code = "StartError"
-	CrashLoop          Code = "CrashLoop"
-	OOMKilled          Code = "OOMKilled"
-	Error              Code = "Error"     // the container exited with a failure, or the pod failed
-	Completed          Code = "Completed" // it exited with 0 before the job began
-	Init               Code = "Init"
-	Evicted            Code = "Evicted"
-	Preempted          Code = "Preempted"
-	NodeLost           Code = "NodeLost"
-	Terminating        Code = "Terminating"
-	NotReady           Code = "NotReady"
+	// The pod does not exist yet.
+	Missing Code = "Missing"
+	// No node has room for the pod, or none matches its selectors and tolerations.
+	Unschedulable Code = "Unschedulable"
+	// A scheduling gate holds the pod back, as Kueue's does until the queue has quota.
+	SchedulingGated Code = "SchedulingGated"
+	// No scheduler has looked at the pod yet.
+	Pending Code = "Pending"
+	// The node prepares the pod: volumes, network, image.
+	ContainerCreating Code = "ContainerCreating"
+	// The node cannot pull the image: a wrong name, no credentials, or a registry that does not answer.
+	ImagePull Code = "ImagePull"
+	// The name of the image is not valid.
+	InvalidImage Code = "InvalidImage"
+	// The container needs a ConfigMap, a Secret or a key that does not exist.
+	ConfigError Code = "CreateContainerConfigError"
+	// The container's command cannot be started.
+	StartError Code = "StartError"
+	// The container failed several times, and the kubelet waits before it restarts the container.
+	CrashLoop Code = "CrashLoop"
+	// The container used more memory than its limit.
+	OOMKilled Code = "OOMKilled"
+	// The container exited with a failure, or the pod failed.
+	Error Code = "Error"
+	// The container exited with 0 before the job began.
+	Completed Code = "Completed"
+	// An init container still runs, or failed.
+	Init Code = "Init"
+	// The pod was evicted: its node ran short of a resource, or somebody drains the node.
+	Evicted Code = "Evicted"
+	// A pod of higher priority took the place.
+	Preempted Code = "Preempted"
+	// The pod's node is gone or cannot be reached.
+	NodeLost Code = "NodeLost"
+	// The pod is being deleted.
+	Terminating Code = "Terminating"
+	// The container runs, and its readiness probe fails.
+	NotReady Code = "NotReady"
+	// The pod has several containers, and none is marked as the worker.
 	AmbiguousContainer Code = "AmbiguousContainer"
 
-	Connecting      Code = "Connecting" // the container runs, but its agent has not answered yet
-	NoWorker        Code = "NoWorker"   // the container has the agent, but does not run `agent worker`
-	NoAgent         Code = "NoAgent"    // the container has no agent
-	RshAgentMissing Code = "RshAgentMissing"
-	Forbidden       Code = "Forbidden"
-	Unauthorized    Code = "Unauthorized"
-	Incompatible    Code = "Incompatible"
-	Superseded      Code = "Superseded"
-	Unreachable     Code = "Unreachable"
+	// The node cannot mount a volume of the pod.
+	FailedMount Code = "FailedMount"
+	// The storage system cannot attach a volume to the pod's node.
+	FailedAttachVolume Code = "FailedAttachVolume"
+	// The node cannot map a block volume of the pod.
+	FailedMapVolume Code = "FailedMapVolume"
+	// The container runtime cannot create the pod's sandbox, often because of the network plugin.
+	FailedCreatePodSandBox Code = "FailedCreatePodSandBox"
+	// The node cannot prepare a device that the pod claims.
+	FailedPrepareDynamicResources Code = "FailedPrepareDynamicResources"
+	// The node's network plugin is not ready.
+	NetworkNotReady Code = "NetworkNotReady"
 
+	// The container runs, and its agent has not answered yet.
+	Connecting Code = "Connecting"
+	// The container has the agent, but does not run `agent worker`.
+	NoWorker Code = "NoWorker"
+	// The container does not have the agent.
+	NoAgent Code = "NoAgent"
+	// The worker does not have the agent at the path that mpirun's daemons call.
+	RshAgentMissing Code = "RshAgentMissing"
+	// The launcher does not have the right to exec into the pod.
+	Forbidden Code = "Forbidden"
+	// The API server does not accept the launcher's token.
+	Unauthorized Code = "Unauthorized"
+	// The agents of the launcher and the worker have no common version of the protocol.
+	Incompatible Code = "Incompatible"
+	// The worker belongs to another job: --selector matches too many pods.
+	OtherJob Code = "OtherJob"
+	// Another, newer launcher took the worker.
+	Superseded Code = "Superseded"
+	// The worker's agent cannot be reached.
+	Unreachable Code = "Unreachable"
+
+	// The label selector is not valid.
 	BadSelector Code = "BadSelector" // only from Watch
 )
 

@@ -9,9 +9,6 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// AnnotationSlots overrides the number of slots of one pod.
-const AnnotationSlots = "muster.dev/slots"
-
 // Worker is one pod of the job as the launcher needs it.
 type Worker struct {
 	Name        string // the name of the pod
@@ -24,7 +21,7 @@ type Worker struct {
 	ContainerID string   // of the running container; changes with each restart
 	Index       int      // from a label or from the name; -1: none
 	Labelled    bool     // Index comes from a label, so two workers must not share it
-	Slots       int      // from AnnotationSlots; 0: as configured for the job
+	Slots       int      // from names.AnnotationSlots; 0: as configured for the job
 	Role        string   // role in the job's framework, from a label; "" if not known
 	GPUs        int      // that its container may use, by its limits
 	Env         []string // of its container, K=V, for values in the pod's spec
@@ -57,7 +54,7 @@ func FromPod(pod *corev1.Pod, container string) Worker {
 		w.Hostname = pod.Name
 	}
 	w.Grace = GraceOf(pod)
-	if n, err := strconv.Atoi(pod.Annotations[AnnotationSlots]); err == nil && n > 0 {
+	if n, err := strconv.Atoi(pod.Annotations[names.AnnotationSlots]); err == nil && n > 0 {
 		w.Slots = n
 	}
 	if s := containerStatus(pod, container); s != nil {

@@ -52,7 +52,7 @@ func TestPick(t *testing.T) {
 
 func TestFromPod(t *testing.T) {
 	pod := shape(t, "running-ready")
-	pod.Annotations = map[string]string{rendezvous.AnnotationSlots: "8"}
+	pod.Annotations = map[string]string{names.AnnotationSlots: "8"}
 	pod.Spec.HostNetwork = true
 	w := rendezvous.FromPod(pod, "worker")
 	require.Equal(t, rendezvous.Worker{
@@ -64,7 +64,7 @@ func TestFromPod(t *testing.T) {
 	require.True(t, rendezvous.FromPod(shape(t, "terminating"), "worker").Terminating)
 	require.True(t, rendezvous.FromPod(shape(t, "oom-never"), "worker").Finished)
 	for _, bad := range []string{"0", "-1", "many"} {
-		pod.Annotations[rendezvous.AnnotationSlots] = bad
+		pod.Annotations[names.AnnotationSlots] = bad
 		require.Zero(t, rendezvous.FromPod(pod, "worker").Slots)
 	}
 }

@@ -134,7 +134,7 @@ func gangSays(u *unstructured.Unstructured) (says *obstacle) {
 		switch bad := c["type"] == "Unschedulable" && c["status"] == "True" ||
 			c["status"] == "False" && slices.Contains([]any{"PodGroupScheduled", "PodGroupInitiallyScheduled", "QuotaReserved"}, c["type"]); {
 		case bad && at >= newest:
-			newest, says = at, &obstacle{"GangUnschedulable", clip(fmt.Sprintf("%s %s: %v", u.GetKind(), u.GetName(), c["message"]), 1000)}
+			newest, says = at, &obstacle{reasonGang, clip(fmt.Sprintf("%s %s: %v", u.GetKind(), u.GetName(), c["message"]), 1000)}
 		case c["type"] == "Scheduled" && at >= newest:
 			newest, says = at, nil
 		}

@@ -20,14 +20,21 @@ const (
 	workload     = "workload"
 )
 
-// Names from the schedulers' own documentation.
+// Labels and annotations of pods in a gang, from the schedulers' own documentation. Users read these
+// comments in docs/reference/labels.md.
 const (
-	volcanoGroup      = "scheduling.k8s.io/group-name"
-	volcanoTask       = "volcano.sh/task-spec"
+	// Annotation: the PodGroup of the pod, with gang.backend volcano.
+	volcanoGroup = "scheduling.k8s.io/group-name"
+	// Annotation: the role of the pod, with gang.backend volcano.
+	volcanoTask = "volcano.sh/task-spec"
+	// Label: the PodGroup of the pod, with gang.backend coscheduling.
 	coschedulingGroup = "scheduling.x-k8s.io/pod-group"
-	kueueQueue        = "kueue.x-k8s.io/queue-name"
-	kueueGroup        = "kueue.x-k8s.io/pod-group-name"
-	kueueTotal        = "kueue.x-k8s.io/pod-group-total-count"
+	// Label: the queue of gang.queue, with gang.backend kueue.
+	kueueQueue = "kueue.x-k8s.io/queue-name"
+	// Label: the name of the job, with gang.backend kueue.
+	kueueGroup = "kueue.x-k8s.io/pod-group-name"
+	// Annotation: the number of pods in the job, with gang.backend kueue.
+	kueueTotal = "kueue.x-k8s.io/pod-group-total-count"
 )
 
 // backend returns the gang's backend, or "" if there is no gang.

@@ -17,6 +17,12 @@ type Metrics struct {
 	phase *prometheus.HistogramVec
 }
 
+// Phases of a launch, as a label.
+const (
+	phaseScheduling = "scheduling"
+	phaseStarting   = "starting"
+)
+
 // NewMetrics registers the series.
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
@@ -25,6 +31,12 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 			Name: "muster_job_launch_seconds", Help: "Seconds of each phase of a launch: until the last pod had a node, from there until its containers ran.",
 			Buckets: prometheus.ExponentialBuckets(0.25, 2, 14),
 		}, []string{"phase"}),
+	}
+	for _, outcome := range []string{v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed} { // a series that exists has a rate
+		m.jobs.WithLabelValues(outcome)
+	}
+	for _, phase := range []string{phaseScheduling, phaseStarting} {
+		m.phase.WithLabelValues(phase)
 	}
 	return m, errors.Join(r.Register(m.jobs), r.Register(m.phase))
 }
@@ -49,6 +61,6 @@ func (m *Metrics) observe(old, status v1alpha1.LaunchJobStatus, places []place) 
 			started = r.StartedAt.Time
 		}
 	}
-	m.phase.WithLabelValues("scheduling").Observe(max(0, scheduled.Sub(status.StartTime.Time).Seconds()))
-	m.phase.WithLabelValues("starting").Observe(max(0, started.Sub(scheduled).Seconds()))
+	m.phase.WithLabelValues(phaseScheduling).Observe(max(0, scheduled.Sub(status.StartTime.Time).Seconds()))
+	m.phase.WithLabelValues(phaseStarting).Observe(max(0, started.Sub(scheduled).Seconds()))
 }

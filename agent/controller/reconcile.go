@@ -244,7 +244,7 @@ func (r *Reconciler) report(ctx context.Context, job *v1alpha1.LaunchJob, s scen
 // tell emits an event for each transition.
 func (r *Reconciler) tell(job *v1alpha1.LaunchJob, old, status v1alpha1.LaunchJobStatus, replaced []v1alpha1.Replaced) {
 	for _, p := range replaced {
-		r.Events.Eventf(job, nil, corev1.EventTypeWarning, "PodReplaced", "Replace", "replacing pod %s: %s", p.Pod, p.Reason)
+		r.Events.Eventf(job, nil, corev1.EventTypeWarning, reasonReplaced, "Replace", "replacing pod %s: %s", p.Pod, p.Reason)
 	}
 	if old.Phase == status.Phase && old.Attempt == status.Attempt {
 		for _, kind := range []string{v1alpha1.Stalled, v1alpha1.Restarting} {

@@ -48,7 +48,7 @@ func newStatus(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
 		say(s, v1alpha1.PhaseSuspended, obstacle{reasonSuspended, "runPolicy.suspend is true"}, v1alpha1.Suspended, v1alpha1.WorkersReady, v1alpha1.Launched, v1alpha1.Stalled)
 	default:
 		s.StartTime = cmp.Or(s.StartTime, &metav1.Time{Time: sc.now})
-		set(s, v1alpha1.Suspended, false, obstacle{"Resumed", ""})
+		set(s, v1alpha1.Suspended, false, obstacle{reasonResumed, ""})
 		progress(s, sc, ready == wanted)
 		listen(s, sc)
 	}
@@ -148,7 +148,7 @@ func progress(s *v1alpha1.LaunchJobStatus, sc scene, allReady bool) {
 		o = obstacle{reasonLost, sc.steps.lost + " is lost and no restart is left (restartPolicy.maxRestarts): the launcher ends without it"}
 	}
 	if allReady {
-		set(s, v1alpha1.WorkersReady, true, obstacle{"Ready", s.Ready})
+		set(s, v1alpha1.WorkersReady, true, obstacle{reasonReady, s.Ready})
 	} else if !launched || gone || sc.blocked != nil {
 		set(s, v1alpha1.WorkersReady, false, o)
 	}

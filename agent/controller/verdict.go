@@ -27,28 +27,6 @@ type verdict struct {
 	again   bool                     // a new attempt of the pods may succeed
 }
 
-// Reasons for the end of a job, or for why it does not run, besides those of package rendezvous.
-const (
-	reasonCompleted = "Completed"
-	reasonExited    = "Failed"
-	reasonDeadline  = "DeadlineExceeded"
-	reasonRefused   = "Refused"
-	reasonRejected  = "Rejected"
-	reasonTaken     = "NameTaken"
-	reasonNoGang    = "NoGangScheduler"
-	reasonSuspended = "Suspended"
-	reasonAgain     = "PodsMadeAnew"
-	reasonLaunched  = "Launched"
-	reasonWaiting   = "Waiting"
-	reasonLost      = "WorkerLost"
-	reasonTooLarge  = "TooLarge"
-	reasonFailing   = "ReconcileFailed"
-	reasonHang      = "Hang"
-	reasonStall     = "NoProgress"
-	reasonRestart   = "Restarted"
-	reasonMoves     = "Moving"
-)
-
 // settleFor is how long the members of a job without a launcher have to end after the first
 // failure.
 const settleFor = 30 * time.Second

@@ -26,6 +26,6 @@
 // /dev/shm. Real workers need none.
 //
 // These choices were tested with Open MPI 4.1.4, 4.1.8 and 5.0.11, MPICH 4.0.2 and 5.0.2, Intel MPI
-// 2021.18.1, and the frameworks in docs/frameworks.md. The table for MPI is in docs/mpi.md.
+// 2021.18.1, and the frameworks in docs/guides/frameworks.md. The table for MPI is in docs/guides/mpi.md.
 // [Var.Why] holds the reason of each variable, which `agent env --explain` prints.
 package framework

@@ -27,11 +27,11 @@ func (a *API) explain(ctx context.Context, what string, err error) error {
 	case apierrors.IsUnauthorized(err):
 		return wrap(names.ExitForbidden, "the credentials are wrong or have expired: log in again; kubectl auth whoami tests them")
 	case apierrors.IsForbidden(err):
-		return wrap(names.ExitForbidden, "ask for a Role with this permission, see docs/submit.md; kubectl auth whoami says who you are")
+		return wrap(names.ExitForbidden, "ask for a Role with this permission, see docs/guides/submit.md; kubectl auth whoami says who you are")
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return wrap(names.ExitUsage, "")
 	case isNoKind(err):
-		return failure.New(names.ExitNoCluster, "install Muster's CRD and controller: kubectl apply -f images/install.yaml, see docs/launchjob.md",
+		return failure.New(names.ExitNoCluster, "install Muster's CRD and controller: kubectl apply -f images/install.yaml, see docs/operations/install.md",
 			"%s: the cluster has no CRD %s.%s", what, plural, v1alpha1.Version().Group)
 	case apierrors.IsNotFound(err):
 		return wrap(1, a.elsewhere(ctx, err))

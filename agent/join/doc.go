@@ -1,5 +1,5 @@
 // Package join is the member role: PID 1 of each pod of a job that has no launcher and does not use
-// the API server. docs/join.md is its manual.
+// the API server. docs/guides/join.md is its manual.
 //
 // Each member finds its rank and the address of rank 0 (identity.go, coordinator.go). It keeps a
 // connection to the barrier that rank 0 serves (rendezvous/barrier). When all members are there,

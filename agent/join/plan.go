@@ -33,7 +33,7 @@ func (c Config) launchOf(table []barrier.Card, attempt, port int, here place) (f
 	}
 	launch, err := f.Prepare(cluster)
 	if err != nil {
-		return framework.Launch{}, usage("docs/frameworks.md says what each framework needs", "%w", err)
+		return framework.Launch{}, usage("docs/guides/frameworks.md says what each framework needs", "%w", err)
 	}
 	if len(launch.Processes) == 0 {
 		return framework.Launch{}, usage("agent run in a launcher's pod, and agent worker in the others",

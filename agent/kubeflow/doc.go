@@ -13,5 +13,5 @@
 //     suggests. See replicas.go, restart.go, runpolicy.go and gang.go, which all
 //     kinds share.
 //
-// Each kind is one file. docs/convert.md has the tables.
+// Each kind is one file. docs/moving/convert.md has the tables.
 package kubeflow

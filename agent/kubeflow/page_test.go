@@ -10,10 +10,10 @@ import (
 	"github.com/musterhq/muster/test/suite/page"
 )
 
-// TestThePageIsTrue checks that the example of docs/convert.md converts to the text below it, and
+// TestThePageIsTrue checks that the example of docs/moving/convert.md converts to the text below it, and
 // convert prints what the page says.
 func TestThePageIsTrue(t *testing.T) {
-	text, err := os.ReadFile("../../docs/convert.md")
+	text, err := os.ReadFile("../../docs/moving/convert.md")
 	require.NoError(t, err)
 	said, yaml := string(text), []string{}
 	for _, b := range page.Blocks("convert.md", said) {

@@ -75,9 +75,9 @@ func (c *conversion) layFiles(t *task, tasks []*task, hosts map[string][]string)
 	source := &corev1.DownwardAPIVolumeSource{}
 	for _, other := range tasks {
 		file := strings.ReplaceAll(other.name, "-", "_") + ".host"
-		t.template.Annotations = merged(t.template.Annotations, map[string]string{"muster.dev/volcano-" + file: strings.Join(hosts[other.name], "\n")})
+		t.template.Annotations = merged(t.template.Annotations, map[string]string{names.AnnotationVolcanoHosts + file: strings.Join(hosts[other.name], "\n")})
 		source.Items = append(source.Items, corev1.DownwardAPIVolumeFile{
-			Path: file, FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['muster.dev/volcano-" + file + "']"},
+			Path: file, FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + names.AnnotationVolcanoHosts + file + "']"},
 		})
 	}
 	t.template.Spec.Volumes = append(t.template.Spec.Volumes, corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{DownwardAPI: source}})

@@ -114,7 +114,7 @@ func (c *conversion) otherPlugins(in reader) {
 		}
 		svc.mentionNone()
 		if !open {
-			svc.warn("docs/join.md has one", "no NetworkPolicy is created, which kept other pods away")
+			svc.warn("docs/guides/join.md has one", "no NetworkPolicy is created, which kept other pods away")
 		}
 	}
 	if ssh := in.at("ssh"); ssh.has() {

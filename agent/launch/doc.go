@@ -69,18 +69,18 @@
 //
 // Under strict judgment, Run ends a command that can no longer end well and does not notice. The
 // causes are a daemon that was killed or frozen (--frozen-after), a session that ended badly, and
-// an MPI rank that failed. docs/mpi-conformance.md shows what that changes for each mpirun. In a
+// an MPI rank that failed. docs/explanation/mpi-conformance.md shows what that changes for each mpirun. In a
 // script, Run ends only the mpirun, and an exit code of 0 that the last mpirun contradicts does not
-// count (docs/mpi.md). The same holds for a 0 that a session of deepspeed, horovodrun, ray or pdsh
-// contradicts (docs/shims.md).
+// count (docs/guides/mpi.md). The same holds for a 0 that a session of deepspeed, horovodrun, ray or pdsh
+// contradicts (docs/guides/shims.md).
 //
 // # Restarts and elastic runs
 //
 // With --max-restarts, a failed run restarts in place. The next attempt starts when PID 1 of every
 // worker that is not lost has confirmed that nothing of the last attempt runs there. It uses other
-// ports than earlier attempts, and replacements for lost workers. docs/restart.md has the rules.
+// ports than earlier attempts, and replacements for lost workers. docs/guides/restart.md has the rules.
 //
-// With --min-workers, workers may join and leave (docs/elastic.md). Plan, hostfiles and the
+// With --min-workers, workers may join and leave (docs/guides/elastic.md). Plan, hostfiles and the
 // broker's table follow, and each is complete at any moment. A group that cannot adapt restarts. A
 // worker that was taken away is no failure. A worker that ended by itself counts as in any other
 // run.

@@ -14,11 +14,8 @@ import (
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/kubeflow"
+	"github.com/musterhq/muster/exec/names"
 )
-
-// madeFrom is the annotation of a LaunchJob with the generation of the object from which it was
-// created or last changed.
-const madeFrom = "muster.dev/made-from-generation"
 
 // queueName is Kueue's label. It queues the object; its LaunchJob must not be queued again.
 const queueName = "kueue.x-k8s.io/queue-name"
@@ -41,7 +38,7 @@ func (r *Reconciler) convert(o *unstructured.Unstructured) (job *v1alpha1.Launch
 	if job.Annotations == nil {
 		job.Annotations = map[string]string{}
 	}
-	job.Annotations[madeFrom] = strconv.FormatInt(o.GetGeneration(), 10)
+	job.Annotations[names.AnnotationMadeFrom] = strconv.FormatInt(o.GetGeneration(), 10)
 	if p := job.Spec.RunPolicy; p != nil && r.Kind.version != v2 {
 		p.TTLSecondsAfterFinished = nil // the object is deleted after that time, and its LaunchJob with it
 	}
@@ -94,7 +91,7 @@ func (r *Reconciler) make(ctx context.Context, o *unstructured.Unstructured, job
 // because nothing runs. Otherwise only its deadline, its cleanup, and the number of workers of an
 // elastic job can change.
 func (r *Reconciler) follow(ctx context.Context, o *unstructured.Unstructured, job *v1alpha1.LaunchJob) error {
-	if job.Annotations[madeFrom] == strconv.FormatInt(o.GetGeneration(), 10) {
+	if job.Annotations[names.AnnotationMadeFrom] == strconv.FormatInt(o.GetGeneration(), 10) {
 		return nil
 	}
 	want, _, sentence := r.convert(o)
@@ -116,7 +113,7 @@ func (r *Reconciler) follow(ctx context.Context, o *unstructured.Unstructured, j
 	if next.Annotations == nil {
 		next.Annotations = map[string]string{}
 	}
-	next.Annotations[madeFrom] = want.Annotations[madeFrom]
+	next.Annotations[names.AnnotationMadeFrom] = want.Annotations[names.AnnotationMadeFrom]
 	err := r.Client.Update(ctx, next, client.FieldOwner(fieldManager))
 	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 		r.unchanged(o, err.Error())

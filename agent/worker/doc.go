@@ -9,7 +9,7 @@
 //     Otherwise it stops the sessions in order, the ranks first so that they can write
 //     a checkpoint, and exits with 143.
 //
-// Its last words go to the termination message. docs/pid1.md says what it does with each signal,
+// Its last words go to the termination message. docs/explanation/pid1.md says what it does with each signal,
 // orphan and exit code; test/pid1 enforces that.
 //
 // The package also has the three small verbs that run beside PID 1. Attach is the bridge that

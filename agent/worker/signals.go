@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/exec/heed"
 )
 
-// Signals are the signals that our PID 1 takes, grouped by what it does with them. docs/pid1.md
+// Signals are the signals that our PID 1 takes, grouped by what it does with them. docs/explanation/pid1.md
 // lists all 31 with the reasons, and test/pid1 enforces that.
 type Signals struct {
 	Stop    chan os.Signal // stop the sessions, then exit

@@ -19,10 +19,10 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// TestManifests reads the manifests of docs/join.md like the API server, strictly, and their
+// TestManifests reads the manifests of docs/guides/join.md like the API server, strictly, and their
 // commands like `agent join`.
 func TestManifests(t *testing.T) {
-	page, err := os.ReadFile("../../docs/join.md")
+	page, err := os.ReadFile("../../docs/guides/join.md")
 	require.NoError(t, err)
 	var services []corev1.Service
 	var pods []corev1.PodSpec

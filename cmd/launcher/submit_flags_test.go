@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSubmitHasTheFlagsOfRun checks that submit has each flag, or docs/submit.md says why not.
+// TestSubmitHasTheFlagsOfRun checks that submit has each flag, or docs/guides/submit.md says why not.
 func TestSubmitHasTheFlagsOfRun(t *testing.T) {
-	page, err := os.ReadFile("../../docs/submit.md")
+	page, err := os.ReadFile("../../docs/guides/submit.md")
 	require.NoError(t, err)
 	submits := newSubmit(Streams{}).Flags()
 	newRun(Streams{}).Flags().VisitAll(func(f *pflag.Flag) {
 		if submits.Lookup(f.Name) == nil {
-			require.Contains(t, string(page), "`--"+f.Name+"`", "agent submit has no --%s, and docs/submit.md does not say why", f.Name)
+			require.Contains(t, string(page), "`--"+f.Name+"`", "agent submit has no --%s, and docs/guides/submit.md does not say why", f.Name)
 		}
 	})
 }

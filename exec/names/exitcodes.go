@@ -1,19 +1,33 @@
 package names
 
 // Exit codes of Muster itself, from sysexits.h where it has one, and 255 as in ssh. The user's own
-// exit codes pass through unchanged; a signal is 128+n.
+// exit codes pass through unchanged; a signal is 128+n. Users read these comments in
+// docs/reference/exit-codes.md.
 const (
-	ExitUsage      = 64  // the command line is wrong
-	ExitData       = 65  // convert: a job could not start as written
-	ExitNoCluster  = 69  // the cluster cannot be reached
-	ExitNoWorker   = 69  // attach: no worker runs in this container
-	ExitBug        = 70  // a bug in Muster
-	ExitOutput     = 74  // output could not be written: a full disk, an existing file
-	ExitDeadline   = 75  // the rendezvous deadline passed, or no launcher came
-	ExitHopeless   = 76  // a permanent error, or a lost worker
-	ExitForbidden  = 77  // the launcher lacks a right
-	ExitHung       = 79  // the run made no progress for --hang-after or broke a progress rule, and was stopped
-	ExitNotRunable = 126 // the command was found but cannot be executed
-	ExitNotFound   = 127 // the command was not found
-	ExitTransport  = 255 // rsh: the connection to the worker failed, as in ssh
+	// The command line, a variable or a setting is wrong.
+	ExitUsage = 64
+	// agent convert: a job could not start as written. A setting in muster.yaml does not exist.
+	ExitData = 65
+	// The cluster cannot be reached.
+	ExitNoCluster = 69
+	// agent attach in a worker: no worker runs in this container.
+	ExitNoWorker = 69
+	// A bug in Muster. Please report it.
+	ExitBug = 70
+	// Output or a file could not be written: a full disk, an existing file.
+	ExitOutput = 74
+	// Workers were missing at the deadline (--timeout), or no launcher came to a worker (--await).
+	ExitDeadline = 75
+	// A permanent error, a lost worker, or a command that exited with 0 although a rank failed.
+	ExitHopeless = 76
+	// The launcher does not have a right that it needs.
+	ExitForbidden = 77
+	// The run made no progress or broke a progress rule, and was stopped.
+	ExitHung = 79
+	// The command exists but cannot be executed.
+	ExitNotRunable = 126
+	// The command was not found.
+	ExitNotFound = 127
+	// agent rsh: the connection to the worker failed, as in ssh.
+	ExitTransport = 255
 )

@@ -1,30 +1,46 @@
 package names
 
-// Labels that Muster reads from pods.
+// Labels that Muster sets or reads. Users read these comments in docs/reference/labels.md.
 const (
-	// LabelJob names the job that a pod belongs to.
+	// The name of the job that a pod belongs to. Muster's controller sets it, and launchers select by
+	// it (--job). In pods without a LaunchJob you set it.
 	LabelJob = "muster.dev/job"
-	// LabelRole is the role of the pod in its job: RoleLauncher or RoleWorker.
+	// The role of a pod in its job: launcher, or worker. Set like muster.dev/job.
 	LabelRole = "muster.dev/role"
-	// LabelIndex is the number of the worker within its role, from 0.
+	// The number of the worker within its role, from 0. Muster's controller sets it, and launchers
+	// order the workers by it.
 	LabelIndex = "muster.dev/index"
-	// LabelPod is the original name of a pod of a job. A replacement with another name has it too.
+	// The original name of a pod of a LaunchJob. A replacement with another name has it too.
 	LabelPod = "muster.dev/pod"
-	// LabelAttempt counts the attempts of a LaunchJob's pods, from 1.
+	// The attempt of a LaunchJob's pods, from 1.
 	LabelAttempt = "muster.dev/attempt"
-	// LabelServe on an object of Kubeflow's kinds, or on a namespace, selects whether they are served
-	// in place: true or false.
+	// Selects whether an object of Kubeflow's kinds, or all of a namespace, is served in place: true
+	// or false. You set it.
 	LabelServe = "muster.dev/serve"
 
-	// Index labels that other controllers set; package rendezvous has their order of precedence.
+	// The number of the pod, which an Indexed Job sets. Muster reads it as the number of the worker.
 	LabelCompletionIndex = "batch.kubernetes.io/job-completion-index"
-	LabelPodIndex        = "apps.kubernetes.io/pod-index"
-	LabelReplicaIndex    = "training.kubeflow.org/replica-index"
-	// LabelReplicaType is the role as the Kubeflow training operators write it: "master", "worker",
-	// "ps". Newer operators write it in lower case, older ones do not.
+	// The number of the pod, which a StatefulSet sets. Muster reads it as the number of the worker.
+	LabelPodIndex = "apps.kubernetes.io/pod-index"
+	// The number of the pod, which Kubeflow's training operators set. Muster reads it as the number of
+	// the worker.
+	LabelReplicaIndex = "training.kubeflow.org/replica-index"
+	// The role of the pod as Kubeflow's training operators write it: master, worker, ps. Newer
+	// operators write it in lower case, older ones do not. Muster reads it.
 	LabelReplicaType = "training.kubeflow.org/replica-type"
+)
 
-	// AnnotationDefaultContainer names the container that kubectl exec uses.
+// Annotations that Muster sets or reads. Users read these comments in docs/reference/labels.md.
+const (
+	// The number of slots of one pod, in place of the job's. You set it on a worker's pod.
+	AnnotationSlots = "muster.dev/slots"
+	// The generation of the object from which a LaunchJob was created or last changed, for a job served in place. Muster's
+	// controller sets it.
+	AnnotationMadeFrom = "muster.dev/made-from-generation"
+	// A list of host names for one task of a converted Volcano job, mounted as a file. The file's name
+	// follows. agent convert sets it.
+	AnnotationVolcanoHosts = "muster.dev/volcano-"
+	// The container that kubectl exec uses. Muster reads it to find the worker's container.
 	AnnotationDefaultContainer = "kubectl.kubernetes.io/default-container"
 )
 

@@ -18,5 +18,5 @@
 //
 // It needs Debian's Open MPI and MPICH, gcc, and the wheels that test/fake/mpi/deps.sh
 // --conform puts into ~/.cache/muster/mpi. The whole matrix writes
-// docs/mpi-conformance.md (-doc) and two figures. It runs on Linux only.
+// docs/explanation/mpi-conformance.md (-doc) and two figures. It runs on Linux only.
 package main

@@ -21,8 +21,8 @@
 // directory, 1.2 GB): only on the cluster of test/lab/cluster, too.
 //
 // TestPasteReadme and TestPastePages paste the command blocks of README.md and docs, as
-// test/suite/page finds them. TestNotebook and TestPipelines run the programs of docs/python.md and
-// docs/pipelines.md. But for the README's, these are no part of `make e2e`, as some take
+// test/suite/page finds them. TestNotebook and TestPipelines run the programs of docs/guides/python.md and
+// docs/guides/pipelines.md. But for the README's, these are no part of `make e2e`, as some take
 // packages of PyPI: make e2e-paste, e2e-python, e2e-pipelines.
 //
 // TestCareStops (make e2e-care) evicts and deletes the pods of the programs of test/suite/care, each in

@@ -1,4 +1,4 @@
-"""notebook.py PAGE NAME IMAGE: runs the blocks of docs/python.md as a notebook would.
+"""notebook.py PAGE NAME IMAGE: runs the blocks of docs/guides/python.md as a notebook would.
 
 The API server is made to end watches after a second, and the first watch begins where
 the server remembers nothing any more (410). Ends with 0 when all was as the page says.

@@ -46,12 +46,12 @@ func lacksVerb(role rbacv1.Role, rule int, verb string) rbacv1.Role {
 	return less
 }
 
-// TestNotebook runs the blocks of docs/python.md with the rights that stand there, and
+// TestNotebook runs the blocks of docs/guides/python.md with the rights that stand there, and
 // sees that each of these rights is needed.
 func TestNotebook(t *testing.T) {
 	s := newSpaceWith(t, "privileged") // the environment is mounted from the node
 	withController(t)
-	files, err := kube.Files("files", map[string]string{"python.md": "../../docs/python.md", "notebook.py": "notebook.py"})
+	files, err := kube.Files("files", map[string]string{"python.md": "../../docs/guides/python.md", "notebook.py": "notebook.py"})
 	require.NoError(t, err)
 	venv, err := program.Venv(t.Context(), "kubernetes")
 	require.NoError(t, err)
@@ -132,7 +132,7 @@ func (s *space) ljs() []string {
 // the job's log is the step's, its numbers are handed on, its end is the step's.
 func TestPipelines(t *testing.T) {
 	withController(t)
-	page, err := os.ReadFile("../../docs/pipelines.md")
+	page, err := os.ReadFile("../../docs/guides/pipelines.md")
 	require.NoError(t, err)
 	role, text := pageRole(t, string(page))
 	require.Equal(t, "launchjob-step", role.Name)

@@ -146,10 +146,10 @@ func torchRanks(t *testing.T, log string, n int) []torchRank {
 	return all
 }
 
-// submitRole is the Role of docs/submit.md.
+// submitRole is the Role of docs/guides/submit.md.
 func submitRole(t *testing.T) map[string]any {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/submit.md")
+	page, err := os.ReadFile("../../docs/guides/submit.md")
 	require.NoError(t, err)
 	block := regexp.MustCompile("(?s)```yaml\n(apiVersion: rbac.*?)```").FindSubmatch(page)
 	require.NotNil(t, block)
@@ -171,7 +171,7 @@ func withScript(j *v1alpha1.LaunchJob) {
 }
 
 // TestCareStacks: one rank of three hangs, and `agent stacks JOB` on a laptop names it with its line. The
-// rights of docs/submit.md are enough; without pods/exec a sentence says what is missing.
+// rights of docs/guides/submit.md are enough; without pods/exec a sentence says what is missing.
 func TestCareStacks(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)

@@ -163,10 +163,10 @@ func TestRestrictedEnforced(t *testing.T) {
 	}
 }
 
-// TestRestrictedManual: the manifest of docs/security.md runs as it stands, but
+// TestRestrictedManual: the manifest of docs/operations/security.md runs as it stands, but
 // for its image and mpirun's name.
 func TestRestrictedManual(t *testing.T) {
-	page, err := os.ReadFile("../../docs/security.md")
+	page, err := os.ReadFile("../../docs/operations/security.md")
 	require.NoError(t, err)
 	_, after, found := strings.Cut(string(page), "\n```yaml\n")
 	require.True(t, found)

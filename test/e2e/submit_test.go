@@ -260,7 +260,7 @@ func (s *space) configFor(account string) string {
 	return path
 }
 
-// TestSubmitRights: the Role of docs/submit.md is enough for every verb, and no more
+// TestSubmitRights: the Role of docs/guides/submit.md is enough for every verb, and no more
 // than it says; in a namespace that admits nothing but restricted pods.
 func TestSubmitRights(t *testing.T) {
 	s := newSpace(t)

@@ -20,11 +20,11 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// rows are the tables of docs/pid1.md whose first header is head, cell by cell.
+// rows are the tables of docs/explanation/pid1.md whose first header is head, cell by cell.
 func rows(t *testing.T, head string) [][]string {
 	root, err := figure.Root()
 	require.NoError(t, err)
-	page, err := os.ReadFile(filepath.Join(root, "docs", "pid1.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "explanation", "pid1.md"))
 	require.NoError(t, err)
 	var found [][]string
 	in := false
@@ -42,7 +42,7 @@ func rows(t *testing.T, head string) [][]string {
 			found = append(found, cells)
 		}
 	}
-	require.NotEmpty(t, found, "no table %q in docs/pid1.md", head)
+	require.NotEmpty(t, found, "no table %q in docs/explanation/pid1.md", head)
 	return found
 }
 

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,7 +52,7 @@ func TestEachMakeTargetOnAPageExists(t *testing.T) {
 	command := regexp.MustCompile("(?m)(?:`|^ *(?:- )?(?:run: |entry: )?)make ([a-z0-9-]+)\\b")
 	list := regexp.MustCompile(`(?m)^ +(?:targets|options): \[(.+)\]$`)
 	seen := 0
-	for file, text := range pages(t, "*.md", "docs/*.md", "docs/*/*.md", ".github/*.md", ".github/workflows/*.yml", ".pre-commit-config.yaml", ".ci/run") {
+	for file, text := range pages(t, "*.md", "docs/*.md", "docs/*/*.md", "docs/*/*/*.md", "examples/*.md", "examples/*/*.md", ".github/*.md", ".github/workflows/*.yml", ".pre-commit-config.yaml", ".ci/run") {
 		var named []string
 		for _, m := range command.FindAllStringSubmatch(text, -1) {
 			named = append(named, m[1])
@@ -67,7 +69,7 @@ func TestEachMakeTargetOnAPageExists(t *testing.T) {
 // TestLinksOfPagesLeadSomewhere looks at links to files of this repository.
 func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([\w./-]+)(?:#[^)]*)?\)`)
-	for file, text := range pages(t, "*.md", "docs/*.md", "docs/*/*.md", "exec/*.md") {
+	for file, text := range pages(t, "*.md", "docs/*.md", "docs/*/*.md", "docs/*/*/*.md", "examples/*.md", "examples/*/*.md", "exec/*.md") {
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			_, err := os.Stat(filepath.Join(filepath.Dir(file), m[1]))
 			require.NoError(t, err, "%s links to %s", file, m[1])
@@ -113,4 +115,32 @@ func TestHelpFitsOneScreen(t *testing.T) {
 	_, want := targets(t)
 	_, names := listed("help-all")
 	require.ElementsMatch(t, want, names)
+}
+
+// TestTheReadmeIsOneScreen: a visitor decides within a minute, and everything else is in docs.
+func TestTheReadmeIsOneScreen(t *testing.T) {
+	const most = 5 << 10
+	text, err := os.ReadFile(filepath.Join(root(t), "README.md"))
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(text), most, "bytes; move text to docs")
+}
+
+// TestPagesNamedInFilesExist looks for docs/PAGE.md in messages, comments and scripts.
+func TestPagesNamedInFilesExist(t *testing.T) {
+	page := regexp.MustCompile(`\bdocs/[a-z0-9/-]+\.md\b`)
+	files, err := exec.Command("git", "-C", root(t), "grep", "-lI", "docs/", "--", ":!*.md", ":!mkdocs.yml").Output()
+	require.NoError(t, err)
+	seen := 0
+	for _, file := range strings.Fields(string(files)) {
+		text, err := os.ReadFile(filepath.Join(root(t), file))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted, and not committed yet
+		}
+		require.NoError(t, err)
+		for _, name := range page.FindAllString(string(text), -1) {
+			require.FileExists(t, filepath.Join(root(t), name), "%s names it", file)
+			seen++
+		}
+	}
+	require.Greater(t, seen, 40)
 }

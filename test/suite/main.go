@@ -18,7 +18,6 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/hangs"
 	"github.com/musterhq/muster/test/suite/nightly"
-	"github.com/musterhq/muster/test/suite/page"
 	"github.com/musterhq/muster/test/suite/pair"
 	"github.com/musterhq/muster/test/suite/reference"
 )
@@ -31,7 +30,7 @@ const usage = `usage:
   go run ./test/suite nightly TARGET...  make them one after the other; what passed on this commit is not made again
   go run ./test/suite pair --before DIR --after DIR [--workers N] [--rounds N]
                                         a launch with the agent of each DIR, turn by turn: seconds, and their ratio
-  go run ./test/suite reference          write docs/settings.md
+  go run ./test/suite reference          write the generated parts of docs/reference, with the programs in bin
   go run ./test/suite record --name N --log raw/FILE.json[#KEY] [--op '<=' --bar B] [--unit U] [--command C]`
 
 func main() {
@@ -58,7 +57,7 @@ func run(args []string) error {
 	case len(args) > 0 && args[0] == "pair":
 		return playPair(args[1:])
 	case len(args) == 1 && args[0] == "reference":
-		return page.Put("docs/settings.md", "settings", reference.Settings())
+		return reference.Write(context.Background(), ".", "bin")
 	case len(args) > 0 && args[0] == "draw":
 		return drawPart(args[1:])
 	}

@@ -1,5 +1,5 @@
 // Package v1alpha1 holds the LaunchJob, the one kind of the group muster.dev: its spec, which the
-// user writes, and its status, which the controller writes. docs/launchjob.md is its manual.
+// user writes, and its status, which the controller writes. docs/guides/launchjob.md is its manual.
 //
 // It contains only types and markers. The CRD with its validation rules, and the deep copies, are
 // generated from them:

@@ -1,7 +1,7 @@
 // Package plugin is [framework.Framework] over a process boundary: it starts a foreign program,
 // asks it to prepare the launch, and ends it. It is the only package that imports
 // hashicorp/go-plugin, which provides the handshake (cookie, versions), mutual TLS and gRPC.
-// docs/plugins.md is the manual for plugin authors; sample is an example.
+// docs/guides/plugins.md is the manual for plugin authors; sample is an example.
 //
 // The main function of a plugin is one call:
 //

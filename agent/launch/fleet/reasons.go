@@ -28,7 +28,7 @@ func reasonOf(w rendezvous.Worker, agent string, err error) rendezvous.Reason {
 	case link.Superseded:
 		return permanent(w, rendezvous.Superseded, cause, "two launchers run for one job: end one of them, or give them different jobs")
 	case link.OtherJob:
-		return permanent(w, "OtherJob", cause, "--selector picks pods of another job; narrow it")
+		return permanent(w, rendezvous.OtherJob, cause, "--selector picks pods of another job; narrow it")
 	case link.Ending, link.Gone, link.Expired, link.NotFound, link.Unknown:
 		// The pod's status will soon explain it better, and a replacement may come.
 		return rendezvous.Reason{Code: rendezvous.NotReady, Pod: w.Name, Brief: cause,

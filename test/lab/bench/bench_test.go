@@ -86,35 +86,35 @@ func TestWriteDocs(t *testing.T) {
 func TestRun(t *testing.T) {
 	out := t.TempDir()
 	t.Setenv("MUSTER_OUT", out)
-	readme, docs := filepath.Join(t.TempDir(), "README.md"), filepath.Join(t.TempDir(), "docs")
+	comparison, docs := filepath.Join(t.TempDir(), "comparison.md"), filepath.Join(t.TempDir(), "docs")
 	before := "a\n<!-- compared: begin -->\nold\n<!-- compared: end -->\nb\n"
-	require.NoError(t, os.WriteFile(readme, []byte(before), 0o644))
+	require.NoError(t, os.WriteFile(comparison, []byte(before), 0o644))
 	text := func() string {
-		text, err := os.ReadFile(readme)
+		text, err := os.ReadFile(comparison)
 		require.NoError(t, err)
 		return string(text)
 	}
-	require.ErrorContains(t, run(readme, docs), "nothing is changed")
+	require.ErrorContains(t, run(comparison, docs), "nothing is changed")
 	require.NoDirExists(t, docs)
 	require.Equal(t, before, text())
 
 	all := tables()
 	require.NoError(t, report.Save(all[len(all)-1]))
-	require.NoError(t, run(readme, docs))
+	require.NoError(t, run(comparison, docs))
 	require.Equal(t, before, text(), "nothing of that compares")
 	require.FileExists(t, filepath.Join(out, "bench.json"))
 
 	for _, table := range all {
 		require.NoError(t, report.Save(table))
 	}
-	require.NoError(t, run(readme, docs))
+	require.NoError(t, run(comparison, docs))
 	want, _ := compared(all)
 	require.Equal(t, "a\n<!-- compared: begin -->\n"+want+"<!-- compared: end -->\nb\n", text())
 }
 
-// TestTheReadmeHasThePlace: the properties that stand in the README are those of compared.md.
-func TestTheReadmeHasThePlace(t *testing.T) {
-	text, err := os.ReadFile("../../../README.md")
+// TestThePageHasThePlace: the properties in docs/explanation/comparison.md are those of compared.md.
+func TestThePageHasThePlace(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/explanation/comparison.md")
 	require.NoError(t, err)
 	_, rest, ok := strings.Cut(string(text), "<!-- compared: begin")
 	require.True(t, ok)

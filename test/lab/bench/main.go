@@ -18,16 +18,16 @@ import (
 )
 
 func main() {
-	readme := flag.String("readme", "", "`FILE` with the table that is compared; default: none")
-	docs := flag.String("docs", "", "`DIR` of the pictures; default: docs/bench of the module")
+	comparison := flag.String("page", "", "`FILE` with the table that is compared; default: none")
+	docs := flag.String("docs", "", "`DIR` of the pictures; default: docs/explanation/bench of the module")
 	flag.Parse()
-	if err := run(*readme, *docs); err != nil {
+	if err := run(*comparison, *docs); err != nil {
 		fmt.Fprintln(os.Stderr, "bench: "+err.Error())
 		os.Exit(1)
 	}
 }
 
-func run(readme, docs string) error {
+func run(comparison, docs string) error {
 	out, err := figure.Dir()
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func run(readme, docs string) error {
 		if err != nil {
 			return err
 		}
-		docs = filepath.Join(root, "docs", "bench")
+		docs = filepath.Join(root, "docs", "explanation", "bench")
 	}
 	all, err := report.Read(out)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,15 +59,15 @@ func run(readme, docs string) error {
 	if err := writeDocs(docs, all, bars); err != nil {
 		return err
 	}
-	if readme == "" {
+	if comparison == "" {
 		return nil
 	}
 	table, ok := compared(all)
 	if !ok {
-		fmt.Fprintln(os.Stderr, "bench: no table of the comparison was measured; "+readme+" stays as it is")
+		fmt.Fprintln(os.Stderr, "bench: no table of the comparison was measured; "+comparison+" stays as it is")
 		return nil
 	}
-	return page.Put(readme, "compared", table)
+	return page.Put(comparison, "compared", table)
 }
 
 // writeDocs writes the page and a picture for each table. Pictures of tables that
@@ -102,7 +102,7 @@ func writeDocs(dir string, all []report.Table, bars []figure.Row) error {
 	return os.WriteFile(filepath.Join(dir, "README.md"), []byte(docsPage(all, bars, drawn)), 0o644)
 }
 
-// docsPage is docs/bench/README.md.
+// docsPage is docs/explanation/bench/README.md.
 func docsPage(all []report.Table, bars []figure.Row, drawn map[string]bool) string {
 	var b strings.Builder
 	b.WriteString("# Benchmarks\n\nThis page compares Muster with mpi-operator and shows what Muster costs. It is for people who choose a launcher, and for developers who change one.\n\n`make bench` measures all of it and writes this page; out/bench.json has every sample. Cells are medians, followed by the smallest and the largest sample.\n" +
@@ -154,7 +154,7 @@ func barsTable(rows []figure.Row) string {
 //go:embed compared.md
 var properties string
 
-// comparison is a table with lines in the README.
+// comparison is a table with lines in docs/explanation/comparison.md.
 type comparison struct {
 	table string
 	drawn bool              // only the columns of the picture
@@ -179,7 +179,7 @@ func comparisons() []comparison {
 	}
 }
 
-// compared is the README's table: the properties, and a line for each column of the
+// compared returns the table of docs/explanation/comparison.md: the properties, and a line for each column of the
 // tables that compare, at one size. Without such a table: false.
 func compared(all []report.Table) (string, bool) {
 	var b strings.Builder

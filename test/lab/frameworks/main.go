@@ -33,7 +33,7 @@ func main() { program.Main("frameworks", run) }
 type options struct {
 	bin, where, rows     string
 	venv                 string
-	readme, from         string
+	page, from           string
 	ci, install, verbose bool
 	list                 bool
 	parallel             int
@@ -49,8 +49,8 @@ func run(ctx context.Context) error {
 	flag.StringVar(&o.venv, "venv", "", "install this environment alone, and print its directory")
 	flag.BoolVar(&o.list, "list", false, "list the rows")
 	flag.BoolVar(&o.verbose, "v", false, "show the output of every row")
-	flag.StringVar(&o.readme, "readme", "", "write what was run into this page's list")
-	flag.StringVar(&o.from, "from", "", "with -readme: run nothing, take these frameworks.json, separated by commas")
+	flag.StringVar(&o.page, "page", "", "write what was run into this page's list")
+	flag.StringVar(&o.from, "from", "", "with -page: run nothing, take these frameworks.json, separated by commas")
 	flag.IntVar(&o.parallel, "parallel", 2, "rows at once")
 	flag.Parse()
 	if o.venv != "" {
@@ -71,7 +71,7 @@ func run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return writeList(o.readme, list, results)
+		return writeList(o.page, list, results)
 	}
 	venvs, err := install(ctx, list)
 	if err != nil || o.install {
@@ -89,8 +89,8 @@ func run(ctx context.Context) error {
 	if err := errors.Join(show(os.Stdout, results), save(results)); err != nil {
 		return err
 	}
-	if o.readme != "" {
-		if err := writeList(o.readme, list, results); err != nil {
+	if o.page != "" {
+		if err := writeList(o.page, list, results); err != nil {
 			return err
 		}
 	}

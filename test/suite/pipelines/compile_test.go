@@ -70,9 +70,9 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-// TestPage: the example of docs/pipelines.md is a pipeline to both SDKs.
+// TestPage: the example of docs/guides/pipelines.md is a pipeline to both SDKs.
 func TestPage(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/pipelines.md")
+	page, err := os.ReadFile("../../../docs/guides/pipelines.md")
 	require.NoError(t, err)
 	block := regexp.MustCompile("(?s)\n```python\n(.*?)\n```\n").FindSubmatch(page)
 	require.NotNil(t, block)

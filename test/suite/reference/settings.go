@@ -1,5 +1,3 @@
-// Package reference writes the pages that list what the program itself knows. A page that is
-// not what the program says fails the package's test.
 package reference
 
 import (
@@ -10,7 +8,7 @@ import (
 	"github.com/musterhq/muster/agent/settings"
 )
 
-// Settings is the table of docs/settings.md: a row for each option of a run.
+// Settings is the table of docs/reference/settings.md: a row for each option of a run.
 func Settings() string {
 	var b strings.Builder
 	b.WriteString("| flag | takes | default | variable | field of a LaunchJob | used by | what it does |\n|---|---|---|---|---|---|---|\n")

@@ -1,7 +1,6 @@
 package reference
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -10,12 +9,6 @@ import (
 
 	"github.com/musterhq/muster/agent/settings"
 )
-
-func TestThePageListsEverySetting(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/settings.md")
-	require.NoError(t, err)
-	require.True(t, strings.Contains(string(page), Settings()), "make generate writes docs/settings.md anew")
-}
 
 func TestSettings(t *testing.T) {
 	rows := strings.Split(strings.TrimSpace(Settings()), "\n")[2:]

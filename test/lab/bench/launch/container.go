@@ -249,7 +249,7 @@ func workers(n int) (all []string) {
 	return all
 }
 
-// rights are mpi-operator v1's for kubectl, the README's for Muster, and for ssh what its
+// rights are mpi-operator v1's for kubectl, those of test/e2e/manifests/pi.yaml for Muster, and for ssh what its
 // wait needs.
 func rights() []any {
 	look := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}}

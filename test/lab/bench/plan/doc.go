@@ -1,5 +1,5 @@
 // Command plan simulates launches of sizes that no machine of ours can hold, with
-// costs that were measured on one: make bench-plan, docs/scale.md.
+// costs that were measured on one: make bench-plan, docs/operations/scale.md.
 //
 //	test/lab/run bench/plan                  the table "plan", 1,000 to 100,000 workers
 //	test/lab/run bench/plan -seed 7          other luck

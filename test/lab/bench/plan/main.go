@@ -90,7 +90,7 @@ func play(costs Costs, s site, sizes []int, fanout int, seed uint64) report.Tabl
 	t.Notes = append(t.Notes,
 		fmt.Sprintf("launcher: %d cores; API servers: %d of %d cores; nodes of %d cores with %d workers each; trees of fan-out %d; seed %d",
 			s.LauncherCores, s.Servers, s.ServerCores, s.NodeCores, s.PerNode, fanout, seed),
-		"these numbers are from a model, not from a cluster: docs/scale.md has its limits")
+		"these numbers are from a model, not from a cluster: docs/operations/scale.md has its limits")
 	return t
 }
 

@@ -3,7 +3,7 @@
 // the module).
 //
 // A benchmark makes its tables and calls Save. The command test/lab/bench puts all of
-// them together: out/bench.json, a picture for each table in docs/bench, and the
-// tables of the README and of docs/bench. Nothing is computed before that but the
+// them together: out/bench.json, a picture for each table in docs/explanation/bench, and the
+// tables of docs/explanation. Nothing is computed before that but the
 // samples themselves, so that whoever reads bench.json can check every figure.
 package report

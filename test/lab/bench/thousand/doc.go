@@ -15,7 +15,7 @@
 // that the cluster has signed, and joins each stream to the socket of a real `agent
 // worker`, PID 1 of its own namespaces. That is what `agent attach` does in a container;
 // neither it nor a container runtime is there. The launcher is bin/agent, with a token
-// that has the rights of the README's Role.
+// that has the rights of the Role in test/e2e/manifests/pi.yaml.
 //
 // # Scale
 //

@@ -211,7 +211,7 @@ func newWorld(bin string) (w *world, err error) {
 	return w, err
 }
 
-// admit gives the launcher an account with the rights of the README's Role, and a
+// admit gives the launcher an account with the rights of the Role in test/e2e/manifests/pi.yaml, and a
 // kubeconfig with its token.
 func (w *world) admit(ctx context.Context, workers int) error {
 	w.Later("remove namespace", func(ctx context.Context) error {

@@ -204,7 +204,7 @@ func (w *world) notes(ctx context.Context) ([]string, error) {
 		"each worker is a real `agent worker`, PID 1 of its own namespace, started before; pods and nodes are simulated by kwok, and are Running before",
 		"pods/exec goes from the API server to one HTTPS server of ours, which plays all kubelets and connects each stream to its PID 1's socket. " +
 			"There is no container runtime and no `agent attach` in between, and no kubelet asks the API server who may exec",
-		"the launcher is `agent run --framework=plain`, a process on this machine with a token of the README's Role",
+		"the launcher is `agent run --framework=plain`, a process on this machine with a token of the Role in test/e2e/manifests/pi.yaml",
 	}, nil
 }
 

@@ -1,5 +1,5 @@
 // Package live installs the controller on a real cluster in the three ways that
-// docs/launchjob.md tells, and looks at what is there afterwards:
+// docs/operations/install.md tells, and looks at what is there afterwards:
 //
 //	make e2e-install
 //

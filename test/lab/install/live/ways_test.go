@@ -107,10 +107,10 @@ func file(t *testing.T) way {
 
 // kustomize is the overlay of the manual.
 func kustomize(t *testing.T) way {
-	manual, err := os.ReadFile("../../../../docs/launchjob.md")
+	manual, err := os.ReadFile("../../../../docs/operations/install.md")
 	require.NoError(t, err)
 	block := regexp.MustCompile("(?s)```yaml\n([^`]*\nkind: Kustomization\n[^`]*)```").FindSubmatch(manual)
-	require.NotNil(t, block, "docs/launchjob.md has no overlay")
+	require.NotNil(t, block, "docs/operations/install.md has no overlay")
 	dir := overlay(t, string(block[1]))
 	return way{"kustomize",
 		func(t *testing.T) {

@@ -1,0 +1,50 @@
+package controller
+
+// Reasons in the status, the conditions and the events of a LaunchJob, besides those of package
+// rendezvous. Users read these comments in docs/reference/reasons.md.
+const (
+	// The launcher, or the member whose end counts, ended with exit code 0.
+	reasonCompleted = "Completed"
+	// The launcher or a member failed, and no restart is left. status.firstFailure says what failed first.
+	reasonExited = "Failed"
+	// The job did not end within runPolicy.activeDeadlineSeconds.
+	reasonDeadline = "DeadlineExceeded"
+	// The controller does not create pods for this spec. The message says what to change.
+	reasonRefused = "Refused"
+	// The API server rejected an object of the job: a quota, an admission policy, a missing right.
+	reasonRejected = "Rejected"
+	// An object with a name that the job needs belongs to another owner.
+	reasonTaken = "NameTaken"
+	// The cluster does not have the scheduler that gang.backend names.
+	reasonNoGang = "NoGangScheduler"
+	// The gang's scheduler reports that the pods do not fit together. The message has its words.
+	reasonGang = "GangUnschedulable"
+	// runPolicy.suspend is true. The job has no pods.
+	reasonSuspended = "Suspended"
+	// runPolicy.suspend is no longer true.
+	reasonResumed = "Resumed"
+	// The last attempt failed, and runPolicy.backoffLimit allows another with new pods.
+	reasonAgain = "PodsMadeAnew"
+	// The launcher and all workers run, or all members run.
+	reasonLaunched = "Launched"
+	// The containers of all workers run.
+	reasonReady = "Ready"
+	// The controller is creating pods.
+	reasonWaiting = "Waiting"
+	// A worker is lost and restartPolicy.maxRestarts is used up. The launcher ends the run.
+	reasonLost = "WorkerLost"
+	// The job has more workers than the controller's --max-workers allows.
+	reasonTooLarge = "TooLarge"
+	// The controller failed several times in a row to work on the job. The message has the error.
+	reasonFailing = "ReconcileFailed"
+	// The launcher reports that the run hangs.
+	reasonHang = "Hang"
+	// The launcher reports that the output broke a rule of spec.progress.
+	reasonStall = "NoProgress"
+	// The launcher started another attempt in the same pods.
+	reasonRestart = "Restarted"
+	// The run no longer hangs.
+	reasonMoves = "Moving"
+	// A lost or failed pod is being replaced. Only events have this reason.
+	reasonReplaced = "PodReplaced"
+)

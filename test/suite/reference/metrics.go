@@ -1,0 +1,39 @@
+package reference
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/musterhq/muster/agent/controller"
+)
+
+// Metrics lists the series that the controller registers.
+func Metrics() (string, error) {
+	registry := prometheus.NewPedanticRegistry()
+	if _, err := controller.NewMetrics(registry); err != nil {
+		return "", fmt.Errorf("register the controller's metrics: %w", err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		return "", fmt.Errorf("gather the controller's metrics: %w", err)
+	}
+	var b strings.Builder
+	b.WriteString("| name | type | labels | help |\n|---|---|---|---|\n")
+	for _, f := range families {
+		if f.GetHelp() == "" {
+			return "", fmt.Errorf("metric %s has no help", f.GetName())
+		}
+		var labels []string
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				labels = append(labels, code(l.GetName()+"="+l.GetValue()))
+			}
+		}
+		slices.Sort(labels)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.GetName(), strings.ToLower(f.GetType().String()), strings.Join(slices.Compact(labels), ", "), cell(f.GetHelp()))
+	}
+	return b.String(), nil
+}

@@ -1,0 +1,50 @@
+package reference
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestThePagesSayWhatTheProgramSays(t *testing.T) {
+	const root = "../../.."
+	for _, p := range parts(root) {
+		t.Run(p.page+" "+p.mark, func(t *testing.T) {
+			page, err := os.ReadFile(filepath.Join(root, p.page))
+			require.NoError(t, err)
+			body, err := p.body()
+			require.NoError(t, err)
+			require.True(t, strings.Contains(string(page), body), "make generate writes %s anew", p.page)
+		})
+	}
+}
+
+func TestAnItemWithoutADescriptionIsAnError(t *testing.T) {
+	root := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o644))
+	}
+	write("bare.go", "package x\nconst (\n\t// Said.\n\tA = \"a\"\n\tB = \"b\" // beside\n)\n")
+	_, err := group{"bare.go", []string{""}}.table(root, "word")
+	require.ErrorContains(t, err, "constant B has no comment above it that describes b")
+	_, err = group{"bare.go", []string{"C"}}.table(root, "word")
+	require.ErrorContains(t, err, "no constant")
+	table, err := group{"bare.go", []string{"A"}}.table(root, "word")
+	require.NoError(t, err)
+	require.Equal(t, "| word | meaning |\n|---|---|\n| `a` | Said. |\n", table)
+
+	crd := func(description string) string {
+		return "spec:\n  versions:\n  - schema:\n      openAPIV3Schema:\n        properties:\n          spec:\n" +
+			"            required: [a]\n            properties:\n              a: {type: integer, minimum: 1" + description + "}\n"
+	}
+	write("crd.yaml", crd(""))
+	_, err = LaunchJob(filepath.Join(root, "crd.yaml"), "spec")
+	require.ErrorContains(t, err, "without a description: spec.a")
+	write("crd.yaml", crd(", description: How many."))
+	table, err = LaunchJob(filepath.Join(root, "crd.yaml"), "spec")
+	require.NoError(t, err)
+	require.Contains(t, table, "| `spec.a` | integer | required | at least 1 | How many. |\n")
+}
