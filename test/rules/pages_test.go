@@ -52,7 +52,7 @@ func TestEachMakeTargetOnAPageExists(t *testing.T) {
 	command := regexp.MustCompile("(?m)(?:`|^ *(?:- )?(?:run: |entry: )?)make ([a-z0-9-]+)\\b")
 	list := regexp.MustCompile(`(?m)^ +(?:targets|options): \[(.+)\]$`)
 	seen := 0
-	for file, text := range pages(t, "*.md", "docs/*.md", "docs/*/*.md", "docs/*/*/*.md", ".github/*.md", ".github/workflows/*.yml", ".pre-commit-config.yaml", ".ci/run") {
+	for file, text := range pages(t, "*.md", "docs/*.md", "docs/*/*.md", "docs/*/*/*.md", "examples/*.md", "examples/*/*.md", ".github/*.md", ".github/workflows/*.yml", ".pre-commit-config.yaml", ".ci/run") {
 		var named []string
 		for _, m := range command.FindAllStringSubmatch(text, -1) {
 			named = append(named, m[1])
@@ -69,7 +69,7 @@ func TestEachMakeTargetOnAPageExists(t *testing.T) {
 // TestLinksOfPagesLeadSomewhere looks at links to files of this repository.
 func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([\w./-]+)(?:#[^)]*)?\)`)
-	for file, text := range pages(t, "*.md", "docs/*.md", "docs/*/*.md", "docs/*/*/*.md", "exec/*.md") {
+	for file, text := range pages(t, "*.md", "docs/*.md", "docs/*/*.md", "docs/*/*/*.md", "examples/*.md", "examples/*/*.md", "exec/*.md") {
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			_, err := os.Stat(filepath.Join(filepath.Dir(file), m[1]))
 			require.NoError(t, err, "%s links to %s", file, m[1])

@@ -128,6 +128,9 @@ func rows() []row {
 			play: pair("coscheduling"), judge: oneAfterTheOther},
 		{key: "kueue", what: "the same under Kueue", gpus: 4, module: kueue, conf: "kueue.yaml", play: pair("kueue"), judge: oneAfterTheOther},
 		{key: "topology", what: "ps and worker, with Volcano's task topology and without", module: volcano, conf: "volcano-topology.yaml", play: topology},
+		{key: "example-volcano", what: "examples/gang-volcano", module: volcano, conf: "volcano.yaml", play: fromExample("volcano")},
+		{key: "example-coscheduling", what: "examples/gang-coscheduling", module: coscheduling, conf: "coscheduling.yaml", play: fromExample("coscheduling")},
+		{key: "example-kueue", what: "examples/gang-kueue", module: kueue, conf: "kueue.yaml", play: fromExample("kueue")},
 		{key: "removed", what: "a backend that is taken away, and comes back", play: removed},
 	}
 }

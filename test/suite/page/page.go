@@ -37,8 +37,9 @@ func Put(path, name, body string) error {
 //	yaml NAME      a file, which commands of the page read
 //	anything else  nothing to run
 //
-// A line "<!-- not run: REASON -->" before a block takes it out of the tests. A block
-// that is indented instead of fenced is something that is printed.
+// A line "<!-- not run: REASON -->" before a block takes it out of the tests. A line
+// "<!-- run by: FILE TEST -->" names the test that reads a block of YAML without a name. A
+// block that is indented instead of fenced is something that is printed.
 
 // Block is a block of code of a page.
 type Block struct {
@@ -48,6 +49,7 @@ type Block struct {
 	Word     string // behind the language
 	Text     string
 	NotRun   string // why no test pastes it
+	RunBy    string // the test that reads it: its file and its name
 }
 
 // At is where it stands, for people.
@@ -70,7 +72,10 @@ func (b Block) Commands() string {
 	return ""
 }
 
-const notRun = "<!-- not run: "
+const (
+	notRun = "<!-- not run: "
+	runBy  = "<!-- run by: "
+)
 
 // begins returns the line that ends a generated part, given its first line, and "" for other lines.
 func begins(line string) string {
@@ -115,22 +120,33 @@ func Blocks(name, text string) (all []Block) {
 		if reason, ok := strings.CutPrefix(line(begin-1), notRun); ok {
 			b.NotRun = strings.TrimSuffix(reason, " -->")
 		}
+		if test, ok := strings.CutPrefix(line(begin-1), runBy); ok {
+			b.RunBy = strings.TrimSuffix(test, " -->")
+		}
 		all = append(all, b)
 	}
 	return all
 }
 
 // Pages reads the blocks of the README and of docs, by the page's path below root.
-func Pages(root string) (map[string][]Block, error) {
-	files := []string{filepath.Join(root, "README.md")}
-	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
-		if filepath.Ext(path) == ".md" {
-			files = append(files, path)
+func Pages(root string) (map[string][]Block, error) { return read(root, "README.md", "docs") }
+
+// Examples reads the blocks of examples, which test/lab/examples runs.
+func Examples(root string) (map[string][]Block, error) { return read(root, "examples") }
+
+// read reads the pages at paths below root: files, and folders with all that is in them.
+func read(root string, paths ...string) (map[string][]Block, error) {
+	var files []string
+	for _, path := range paths {
+		err := filepath.WalkDir(filepath.Join(root, path), func(path string, _ fs.DirEntry, err error) error {
+			if filepath.Ext(path) == ".md" {
+				files = append(files, path)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("list the pages: %w", err)
 		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list the pages: %w", err)
 	}
 	all := map[string][]Block{}
 	for _, file := range files {
@@ -152,11 +168,12 @@ func Pages(root string) (map[string][]Block, error) {
 // programs are what commands of our pages begin with.
 var programs = []string{"$", "agent", "arena", "cd", "curl", "docker", "eval", "git", "go", "helm", "kubectl", "make", "mpirun", "pip", "sed", "${SUBMIT:-agent}"}
 
-// LooksTyped gives the first line of a text that somebody is to type; "" where none is.
+// LooksTyped gives the first line of a text that somebody is to type; "" where none is. An arrow
+// is of a picture.
 func LooksTyped(text string) string {
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
-		if len(words) > 1 && slices.Contains(programs, words[0]) {
+		if len(words) > 1 && slices.Contains(programs, words[0]) && !slices.Contains(words, "->") {
 			return strings.TrimSpace(line)
 		}
 	}

@@ -31,21 +31,29 @@ type Step struct {
 // Compile loads the component file with an SDK and compiles a pipeline that calls it
 // with arguments.
 func Compile(ctx context.Context, sdk, component string, arguments map[string]any) (Step, error) {
-	var step Step
+	given, err := json.Marshal(arguments)
+	if err != nil {
+		return Step{}, err
+	}
+	return read(ctx, sdk, given, component)
+}
+
+// Compiled reads a pipeline of one step that an SDK has compiled.
+func Compiled(ctx context.Context, sdk, path string) (Step, error) {
+	return read(ctx, sdk, nil, "--compiled", path)
+}
+
+func read(ctx context.Context, sdk string, stdin []byte, args ...string) (step Step, err error) {
 	dir, err := program.Venv(ctx, sdk)
 	if err != nil {
 		return step, err
 	}
-	given, err := json.Marshal(arguments)
-	if err != nil {
-		return step, err
-	}
-	cmd := exec.CommandContext(ctx, filepath.Join(dir, "bin", "python3"), "-c", script, component)
+	cmd := exec.CommandContext(ctx, filepath.Join(dir, "bin", "python3"), append([]string{"-c", script}, args...)...)
 	var stderr bytes.Buffer
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(given), &stderr
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(stdin), &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return step, fmt.Errorf("compile %s with %s: %w\n%s", component, sdk, err, stderr.String())
+		return step, fmt.Errorf("compile %s with %s: %w\n%s", args[len(args)-1], sdk, err, stderr.String())
 	}
 	return step, json.Unmarshal(out, &step)
 }

@@ -1,7 +1,8 @@
 """compile.py COMPONENT < ARGUMENTS.json
+compile.py --compiled PIPELINE
 
 Loads a component file with the SDK of Kubeflow Pipelines that is installed, compiles
-a pipeline of one step, and prints as JSON what the step's container is given: the
+a pipeline of one step, or takes one that is compiled, and prints as JSON what the step's container is given: the
 placeholders of the compiled file replaced as the back end of that version does it.
 The number of workers comes as a parameter of the pipeline, so that one is there.
 """
@@ -79,7 +80,11 @@ def version2(spec):
 
 
 def main():
-    spec = compiled(sys.argv[1], json.load(sys.stdin))
+    if sys.argv[1] == "--compiled":
+        with open(sys.argv[2]) as f:
+            spec = yaml.safe_load(f)
+    else:
+        spec = compiled(sys.argv[1], json.load(sys.stdin))
     container, fill, outputs, metrics = (version1 if kfp.__version__.startswith("1.") else version2)(spec)
     json.dump({"sdk": kfp.__version__, "image": container["image"], "command": container["command"],
                "args": [fill(word) for word in container["args"]], "outputs": outputs, "metrics": metrics}, sys.stdout)

@@ -1,0 +1,69 @@
+// Package example reads the folders of examples: the objects that kustomize makes of them, and
+// what their READMEs tell people to type and to expect.
+package example
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/musterhq/muster/test/suite/page"
+)
+
+// Build returns the objects that kubectl apply -k would create for a folder.
+func Build(dir string) ([]*unstructured.Unstructured, error) {
+	made, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		return nil, fmt.Errorf("build %s: %w", dir, err)
+	}
+	var all []*unstructured.Unstructured
+	for _, r := range made.Resources() {
+		text, err := r.MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("build %s: %w", dir, err)
+		}
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON(text); err != nil {
+			return nil, fmt.Errorf("build %s: %w", dir, err)
+		}
+		all = append(all, object)
+	}
+	return all, nil
+}
+
+// Readme is what the README of an example says.
+type Readme struct {
+	Lines    []string
+	Commands []string       // to type in the root of a checkout
+	Prints   *regexp.Regexp // a line that the last command prints
+}
+
+var prints = regexp.MustCompile("(?m)(?:^- P| p)rints `([^`]+)`")
+
+// Read reads the README in a folder. In the text that an example prints, "..." stands for
+// anything.
+func Read(dir string) (Readme, error) {
+	path := filepath.Join(dir, "README.md")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Readme{}, err
+	}
+	r := Readme{Lines: strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")}
+	for _, b := range page.Blocks(path, string(text)) {
+		for line := range strings.Lines(b.Commands()) {
+			r.Commands = append(r.Commands, strings.TrimSpace(line))
+		}
+	}
+	said := prints.FindStringSubmatch(string(text))
+	if said == nil || len(r.Commands) == 0 {
+		return r, fmt.Errorf("%s has no commands, or does not say what they print", path)
+	}
+	r.Prints = regexp.MustCompile(`(?m)(^|: )` + strings.ReplaceAll(regexp.QuoteMeta(said[1]), `\.\.\.`, `.+`) + `$`)
+	return r, nil
+}
