@@ -1,0 +1,70 @@
+package messages
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPattern(t *testing.T) {
+	for format, want := range map[string]string{
+		"no such host: %q":                 "no such host: …",
+		"%s has %d of %d slots":            "… has … of … slots",
+		"%6.2f%% of %-10s is %[1]v":        "…% of … is …",
+		"two\n\tlines":                     "two lines",
+		"--restart-codes=%s takes numbers": "--restart-codes=… takes numbers",
+	} {
+		require.Equal(t, want, Pattern(format))
+	}
+}
+
+func TestCollect(t *testing.T) {
+	root := t.TempDir()
+	path := filepath.Join(root, "exec", "a.go")
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "agent"), 0o700))
+	for _, dir := range []string{"cmd", "rendezvous", "hostfile"} {
+		require.NoError(t, os.Mkdir(filepath.Join(root, dir), 0o700))
+	}
+	require.NoError(t, os.WriteFile(path, []byte(`package a
+
+// +kubebuilder:validation:XValidation:rule="self.a > 0",message="give a worker"
+type T int
+
+var e = errors.New("the link" + " is lost")
+
+func f() error {
+	l.Warn("output is dropped", 3)
+	m.Info("this is news")
+	_ = failure.Usage("hint: nothing to do", "--a=%s is no number", a)
+	_ = failure.New(70, "report it", "it broke: %d", 1)
+	_ = fmt.Errorf("read %s: %w", a, err)
+	_ = fmt.Errorf("%s: %w", a, err)
+	return fmt.Errorf(text, err)
+}
+`), 0o600))
+	all, err := Collect(root)
+	require.NoError(t, err)
+	require.Equal(t, []Message{
+		{"give a worker", "exec/a.go:3"},
+		{"the link is lost", "exec/a.go:6"},
+		{"output is dropped", "exec/a.go:9"},
+		{"--a=… is no number", "exec/a.go:11"},
+	}, all)
+}
+
+func TestCatalog(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "links.md"), []byte("# Links\n\n## The link is lost\n\n```messages\nthe link is lost\n…: gone too\n```\n\nCause.\n\n```sh\n## not a heading\n```\n\n## Only text\n\nNothing.\n"), 0o600))
+	catalog, err := Catalog(dir)
+	require.NoError(t, err)
+	require.Len(t, catalog, 1)
+	require.Equal(t, "The link is lost", catalog[0].Title)
+	require.Equal(t, "links.md:3", catalog[0].At)
+
+	missing, stale := Compare([]Message{{"the link is lost", "a.go:1"}, {"it broke", "a.go:2"}}, catalog)
+	require.Equal(t, []Message{{"it broke", "a.go:2"}}, missing)
+	require.Equal(t, []string{"links.md:3 …: gone too"}, stale)
+}
