@@ -17,6 +17,10 @@ import (
 type Message struct {
 	Text string // with … for each part that is filled in
 	At   string // file:line, below the repository
+	// Optional means that the catalog may list it, but does not have to: it reports progress, is part of a
+	// sentence that is composed elsewhere, or only names the step that failed, as in `read …: …`. What
+	// follows the colon is a message of its own, or one of the operating system or the API server.
+	Optional bool
 }
 
 // formats has the index of the text among the arguments of each function that makes a message. A name
@@ -29,9 +33,10 @@ func formats() map[string]int {
 	}
 }
 
+// sentences has the index of the text among the arguments of each function that makes an optional message.
+func sentences() map[string]int { return map[string]int{".Say": 0, ".say": 0, "fmt.Sprintf": 0} }
+
 // Collect returns the messages of the product in the repository at root, in the order of their files.
-// Messages that only name the step that failed, as in `read …: …`, are left out: what follows the colon is
-// a message of its own, or one of the operating system or the API server.
 func Collect(root string) ([]Message, error) {
 	var all []Message
 	for _, dir := range []string{"cmd", "agent", "exec", "rendezvous", "hostfile"} {
@@ -62,15 +67,14 @@ func ofFile(root, path string) ([]Message, error) {
 		return nil, err
 	}
 	var all []Message
-	add := func(text string, at token.Pos) {
-		if text = Pattern(text); !step(text) {
-			all = append(all, Message{text, fmt.Sprintf("%s:%d", name, set.Position(at).Line)})
-		}
+	add := func(text string, at token.Pos, optional bool) {
+		text = Pattern(text)
+		all = append(all, Message{text, fmt.Sprintf("%s:%d", name, set.Position(at).Line), optional || step(text)})
 	}
 	for _, group := range file.Comments {
 		for _, c := range group.List {
 			if text := ruleMessage.FindStringSubmatch(c.Text); text != nil {
-				add(text[1], c.Pos())
+				add(text[1], c.Pos(), false)
 			}
 		}
 	}
@@ -79,12 +83,15 @@ func ofFile(root, path string) ([]Message, error) {
 		if !ok {
 			return true
 		}
-		at, ok := textAt(call.Fun)
+		at, required := textAt(call.Fun, formats())
+		if !required {
+			at, ok = textAt(call.Fun, sentences())
+		}
 		if !ok || at >= len(call.Args) {
 			return true
 		}
 		if text, ok := constant(call.Args[at]); ok {
-			add(text, call.Pos())
+			add(text, call.Pos(), !required)
 		}
 		return true
 	})
@@ -94,8 +101,8 @@ func ofFile(root, path string) ([]Message, error) {
 // ruleMessage finds what the API server says when an object breaks a rule of the CRD.
 var ruleMessage = regexp.MustCompile(`^//\s*\+kubebuilder:validation:.*message="([^"]*)"`)
 
-// textAt returns the index of the text among the arguments of a call of f.
-func textAt(f ast.Expr) (int, bool) {
+// textAt returns the index of the text among the arguments of a call of f, which is one of known.
+func textAt(f ast.Expr, known map[string]int) (int, bool) {
 	var names []string
 	switch f := f.(type) {
 	case *ast.Ident:
@@ -107,7 +114,7 @@ func textAt(f ast.Expr) (int, bool) {
 		names = append(names, "."+f.Sel.Name)
 	}
 	for _, name := range names {
-		if at, ok := formats()[name]; ok {
+		if at, ok := known[name]; ok {
 			return at, true
 		}
 	}

@@ -38,6 +38,8 @@ var e = errors.New("the link" + " is lost")
 func f() error {
 	l.Warn("output is dropped", 3)
 	m.Info("this is news")
+	v.Say("waiting for %s: %s", w, d)
+	why := fmt.Sprintf("worker %s lost: %s", w, err)
 	_ = failure.Usage("hint: nothing to do", "--a=%s is no number", a)
 	_ = failure.New(70, "report it", "it broke: %d", 1)
 	_ = fmt.Errorf("read %s: %w", a, err)
@@ -48,10 +50,15 @@ func f() error {
 	all, err := Collect(root)
 	require.NoError(t, err)
 	require.Equal(t, []Message{
-		{"give a worker", "exec/a.go:3"},
-		{"the link is lost", "exec/a.go:6"},
-		{"output is dropped", "exec/a.go:9"},
-		{"--a=… is no number", "exec/a.go:11"},
+		{"give a worker", "exec/a.go:3", false},
+		{"the link is lost", "exec/a.go:6", false},
+		{"output is dropped", "exec/a.go:9", false},
+		{"waiting for …: …", "exec/a.go:11", true},
+		{"worker … lost: …", "exec/a.go:12", true},
+		{"--a=… is no number", "exec/a.go:13", false},
+		{"it broke: …", "exec/a.go:14", true},
+		{"read …: …", "exec/a.go:15", true},
+		{"…: …", "exec/a.go:16", true},
 	}, all)
 }
 
@@ -64,7 +71,7 @@ func TestCatalog(t *testing.T) {
 	require.Equal(t, "The link is lost", catalog[0].Title)
 	require.Equal(t, "links.md:3", catalog[0].At)
 
-	missing, stale := Compare([]Message{{"the link is lost", "a.go:1"}, {"it broke", "a.go:2"}}, catalog)
-	require.Equal(t, []Message{{"it broke", "a.go:2"}}, missing)
+	missing, stale := Compare([]Message{{"the link is lost", "a.go:1", false}, {"it broke", "a.go:2", false}, {"it goes on", "a.go:3", true}}, catalog)
+	require.Equal(t, []Message{{"it broke", "a.go:2", false}}, missing)
 	require.Equal(t, []string{"links.md:3 …: gone too"}, stale)
 }
