@@ -24,7 +24,7 @@ func accelerate(c Cluster, cmd command, nodes []Node) (Launch, error) {
 		if c.noGPU() {
 			r.Env = torchRank(c, nodes[0], r)
 		} else {
-			r.Env = []Var{{Name: "NODE_RANK", Value: strconv.Itoa(r.nodeRank), Why: "this worker among those of the job"}, unbuffered()}
+			r.Env = []Var{{Name: "NODE_RANK", Value: strconv.Itoa(r.nodeRank), Why: "index of this worker"}, unbuffered()}
 		}
 		r.Env = append(r.Env, c.sockets(r.node)...)
 		launch.Processes = append(launch.Processes, r.Process)

@@ -34,7 +34,7 @@ func Decide(launch Launch, rule string) (Launch, error) {
 	role, number, one := strings.Cut(rule, ":")
 	index, err := strconv.Atoi(number)
 	if one && (err != nil || index < 0) {
-		return Launch{}, fmt.Errorf("--success=%s: %q is not the number of a process, want ROLE:INDEX with an index from 0", rule, number)
+		return Launch{}, fmt.Errorf("--success=%s: %q is not an index, want ROLE:INDEX with an index from 0", rule, number)
 	}
 	found := false
 	for i, p := range launch.Processes {
@@ -43,7 +43,7 @@ func Decide(launch Launch, rule string) (Launch, error) {
 		}
 	}
 	if !found {
-		return Launch{}, fmt.Errorf("--success=%s: no such process, there are %s; or auto, all, any", rule, crew(launch.Processes))
+		return Launch{}, fmt.Errorf("--success=%s: no such process, want %s; or auto, all, any", rule, crew(launch.Processes))
 	}
 	return launch, nil
 }

@@ -37,11 +37,11 @@ func TestDecide(t *testing.T) {
 		require.Equal(t, before, parts(crew), "%s changed the launch it was given", rule)
 	}
 	for rule, want := range map[string]string{
-		"master":    "--success=master: no such process, there are chief:0, worker:0 to worker:1, ps:0; or auto, all, any",
+		"master":    "--success=master: no such process, want chief:0, worker:0 to worker:1, ps:0; or auto, all, any",
 		"worker:2":  "--success=worker:2: no such process",
-		"worker:x":  `--success=worker:x: "x" is not the number of a process`,
-		"worker:":   `"" is not the number`,
-		"worker:-1": `"-1" is not the number`,
+		"worker:x":  `--success=worker:x: "x" is not an index`,
+		"worker:":   `"" is not an index`,
+		"worker:-1": `"-1" is not an index`,
 	} {
 		_, err := Decide(crew, rule)
 		require.ErrorContains(t, err, want)

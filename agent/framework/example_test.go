@@ -78,5 +78,5 @@ func ExampleParseRoles() {
 	fmt.Println(err)
 	// Output:
 	// [{chief 0} {ps 0} {worker 0} {worker 1}] <nil>
-	// --roles=chief=1,worker=2 is for 3 workers, and the job has 4
+	// --roles=chief=1,worker=2 is for 3 workers, but the job has 4
 }

@@ -24,29 +24,29 @@ func (IntelMPI) Prepare(c Cluster) (Launch, error) {
 	least, most := c.slots()
 	env := []Var{
 		{Name: "I_MPI_HYDRA_BOOTSTRAP", Value: "rsh",
-			Why: "the launcher kind that calls HOST COMMAND with no option of its own"},
+			Why: "the bootstrap that calls HOST COMMAND without options"},
 		{Name: "I_MPI_HYDRA_BOOTSTRAP_EXEC", Value: c.Agent,
 			Why: "mpiexec starts its proxies through the agent"},
 		{Name: "I_MPI_HYDRA_HOST_FILE", Value: c.HydraHostfile,
-			Why: "plain mpirun takes every worker"},
+			Why: "mpirun without a hostfile uses all workers"},
 		{Name: "I_MPI_HYDRA_BRANCH_COUNT", Value: "0",
-			Why: "beyond 16 hosts workers would start proxies on workers, which hold no right to"},
+			Why: "for more than 16 hosts, workers would start proxies on other workers, which they are not allowed to do"},
 		{Name: "I_MPI_PERHOST", Value: strconv.Itoa(least),
 			Why: "Intel MPI ignores the slots in its host file and counts cores"},
 	}
 	if name := hydraInterface(c); name != "" {
 		env = append(env, Var{Name: "I_MPI_HYDRA_IFACE", Value: name,
-			Why: "proxies call an address back: workers need not resolve the launcher's name"})
+			Why: "proxies connect to an address, so workers do not have to resolve the launcher's name"})
 	}
 	if c.SharedCores || c.Fake {
 		env = append(env, Var{Name: "I_MPI_PIN", Value: "0",
 			Or:  []string{"I_MPI_PIN_DOMAIN", "I_MPI_PIN_PROCESSOR_LIST", "I_MPI_PIN_CELL"},
-			Why: "workers share cores, and every proxy would pin its first rank to core 0"})
+			Why: "workers share cores, and otherwise every proxy pins its first rank to core 0"})
 	}
 	launch := Launch{Env: env}
 	if _, intel := lookup(c.UserEnv, "I_MPI_ROOT"); intel && least != most {
 		launch.Warnings = append(launch.Warnings, fmt.Sprintf(
-			"Intel MPI takes one number of ranks for all hosts and workers have %d to %d slots: each gets %d; mpirun -machinefile %s gives each its own",
+			"Intel MPI uses one number of ranks for all hosts, but workers have %d to %d slots: each gets %d; mpirun -machinefile %s uses the slots of each worker",
 			least, most, least, c.HydraHostfile))
 	}
 	return launch, nil

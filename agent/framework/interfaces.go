@@ -8,10 +8,10 @@ func (c Cluster) sockets(n Node) []Var {
 	if name == "" {
 		return nil
 	}
-	const why = "the interface that holds the worker's address"
+	const why = "network interface with the worker's address"
 	vars := []Var{
-		{Name: "GLOO_SOCKET_IFNAME", Value: name, Why: why + "; gloo takes that of the host's own name"},
-		{Name: "NCCL_SOCKET_IFNAME", Value: name, Why: why + "; NCCL takes the first it sees"},
+		{Name: "GLOO_SOCKET_IFNAME", Value: name, Why: why + "; otherwise gloo uses the interface of the host name"},
+		{Name: "NCCL_SOCKET_IFNAME", Value: name, Why: why + "; otherwise NCCL uses the first interface that it finds"},
 	}
 	if c.NoRDMA {
 		vars = append(vars, Var{Name: "UCX_NET_DEVICES", Value: name, Why: why + "; no worker has an RDMA device"})
@@ -49,5 +49,5 @@ func (c Cluster) launcherSockets() []Var {
 		return nil
 	}
 	return append(c.sockets(c.Workers[0]), Var{Name: "HOROVOD_GLOO_IFACE", Value: name,
-		Why: "the interface that holds the worker's address"})
+		Why: "network interface with the worker's address"})
 }

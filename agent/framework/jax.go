@@ -59,17 +59,17 @@ func prepareJAX(c Cluster) (Launch, error) {
 
 func jaxRank(c Cluster, r rank) []Var {
 	vars := []Var{
-		{Name: "JAX_COORDINATOR_ADDRESS", Value: c.Workers[0].endpoint(c.Port + portMeet), Why: "process 0 holds the coordinator"},
-		{Name: "JAX_NUM_PROCESSES", Value: strconv.Itoa(r.size), Why: "processes of the job"},
-		{Name: "JAX_PROCESS_ID", Value: strconv.Itoa(r.Rank), Why: "this process among those of the job"},
-		pythonPath("a module that lets jax.distributed.initialize() take the three above"),
+		{Name: "JAX_COORDINATOR_ADDRESS", Value: c.Workers[0].endpoint(c.Port + portMeet), Why: "address of process 0, which runs the coordinator"},
+		{Name: "JAX_NUM_PROCESSES", Value: strconv.Itoa(r.size), Why: "number of processes in the job"},
+		{Name: "JAX_PROCESS_ID", Value: strconv.Itoa(r.Rank), Why: "rank of this process in the job"},
+		pythonPath("directory of a module that gives jax.distributed.initialize() the three variables above"),
 	}
 	if r.local > 1 {
 		vars = append(vars, Var{Name: "JAX_LOCAL_PROCESS_ID", Value: strconv.Itoa(r.Local),
-			Why: "this process among those of its worker, which picks its GPU"})
+			Why: "rank of this process on its worker, which selects its GPU"})
 		if each := r.node.GPUs / r.local; each > 1 {
 			vars = append(vars, Var{Name: "JAX_LOCAL_DEVICE_IDS", Value: share(each, r.Local),
-				Why: "its part of the worker's GPUs; jax takes one otherwise"})
+				Why: "its share of the worker's GPUs; otherwise jax uses one"})
 		}
 	}
 	return append(vars, unbuffered())

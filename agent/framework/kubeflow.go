@@ -58,7 +58,7 @@ func kfKinds() map[string]kfKind {
 // other than kubeflow-v1, and for a framework for which the operator had no kind.
 func Compat(name, f string) (Framework, error) {
 	if name != KubeflowV1 {
-		return nil, fmt.Errorf("--compat=%s is not known, it takes %s", name, KubeflowV1)
+		return nil, fmt.Errorf("--compat=%s: unknown value, want %s", name, KubeflowV1)
 	}
 	var known []string
 	kinds := kfKinds()
@@ -119,7 +119,7 @@ func (k Kubeflow) Prepare(c Cluster) (Launch, error) {
 }
 
 func kfWarning(kind string, faults []string) string {
-	text := fmt.Sprintf("--compat=%s: every variable is as training-operator v1 gave it to a %s, right or wrong", KubeflowV1, kind)
+	text := fmt.Sprintf("--compat=%s: variables are exactly those of training-operator v1 for a %s, bugs included", KubeflowV1, kind)
 	if len(faults) > 0 {
 		text += ": " + strings.Join(faults, "; ")
 	}
@@ -149,5 +149,5 @@ func kfDecides(role string) func(kfJob, kfPod) Part {
 
 // kfUnbuffered returns the first variable of most kinds.
 func kfUnbuffered() Var {
-	return Var{Name: "PYTHONUNBUFFERED", Value: "1", Default: true, Why: "kubeflow-v1: output appears when it is printed"}
+	return Var{Name: "PYTHONUNBUFFERED", Value: "1", Default: true, Why: "kubeflow-v1: turns off buffering of Python's output"}
 }

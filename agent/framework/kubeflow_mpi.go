@@ -17,7 +17,7 @@ func kfMPI(c Cluster) (Launch, error) {
 	const (
 		agent = names.MPIDir + "/kubexec.sh"
 		hosts = names.MPIDir + "/hostfile"
-		gpus  = "kubeflow-v1: the launcher is to touch no GPU"
+		gpus  = "kubeflow-v1: hides GPUs from the launcher"
 		hydra = "kubeflow-v1: Intel MPI starts its proxies through the agent"
 	)
 	launch, err := MPI{}.Prepare(c)
@@ -29,12 +29,12 @@ func kfMPI(c Cluster) (Launch, error) {
 	if c.Hostfile == hosts {
 		theirs = []Var{
 			{Name: "OMPI_MCA_plm_rsh_agent", Value: agent, Why: "kubeflow-v1: mpirun starts its daemons through the agent (Open MPI 4)"},
-			{Name: "OMPI_MCA_orte_default_hostfile", Value: hosts, Why: "kubeflow-v1: plain mpirun takes every worker, with its slots (Open MPI 4)"},
+			{Name: "OMPI_MCA_orte_default_hostfile", Value: hosts, Why: "kubeflow-v1: mpirun without a hostfile uses all workers, with their slots (Open MPI 4)"},
 			{Name: "I_MPI_HYDRA_BOOTSTRAP", Value: "rsh", Why: hydra},
 			{Name: "I_MPI_HYDRA_BOOTSTRAP_EXEC", Value: agent, Why: hydra},
 		}
 	} else {
-		faults = append(faults, "its variables named files in "+names.MPIDir+", and this run's are not there: its hostfile is "+c.Hostfile)
+		faults = append(faults, "its variables named files in "+names.MPIDir+", but the files of this run are elsewhere: its hostfile is "+c.Hostfile)
 	}
 	if c.Launcher.Slots == 0 {
 		theirs = append(theirs,

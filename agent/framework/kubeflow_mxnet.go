@@ -34,13 +34,13 @@ func kfMXEnv(j kfJob, pod kfPod) []Var {
 	if schedulers := config.Cluster["scheduler"]; len(schedulers) > 0 {
 		root = schedulers[0]
 	}
-	const meet = "kubeflow-v1: where ps-lite meets, the scheduler's Service"
+	const meet = "kubeflow-v1: the Service of the scheduler, where ps-lite connects"
 	env := []Var{
-		{Name: "MX_CONFIG", Value: string(text), Why: "kubeflow-v1: every replica's Service, and which this one is"},
+		{Name: "MX_CONFIG", Value: string(text), Why: "kubeflow-v1: Services of all replicas, and the index of this one"},
 		{Name: "DMLC_PS_ROOT_PORT", Value: strconv.Itoa(root.Port), Why: meet},
 		{Name: "DMLC_PS_ROOT_URI", Value: root.URL, Why: meet},
-		{Name: "DMLC_NUM_SERVER", Value: strconv.Itoa(j.count("server")), Why: "kubeflow-v1: servers"},
-		{Name: "DMLC_NUM_WORKER", Value: strconv.Itoa(j.count("worker")), Why: "kubeflow-v1: workers"},
+		{Name: "DMLC_NUM_SERVER", Value: strconv.Itoa(j.count("server")), Why: "kubeflow-v1: number of servers"},
+		{Name: "DMLC_NUM_WORKER", Value: strconv.Itoa(j.count("worker")), Why: "kubeflow-v1: number of workers"},
 		{Name: "DMLC_ROLE", Value: pod.role, Why: "kubeflow-v1: which of them this is"},
 		{Name: "DMLC_USE_KUBERNETES", Value: "1", Why: "kubeflow-v1: always set"},
 	}
@@ -70,7 +70,7 @@ func kfMXPart(_ kfJob, pod kfPod) Part {
 
 func kfMXFaults(j kfJob) []string {
 	if j.count("scheduler") == 0 {
-		return append(j.alone(), "DMLC_PS_ROOT_URI is empty, since no worker has the role scheduler")
+		return append(j.alone(), "DMLC_PS_ROOT_URI is empty because no worker has the role scheduler")
 	}
 	return j.alone()
 }

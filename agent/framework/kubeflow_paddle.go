@@ -12,13 +12,13 @@ func kfPaddleEnv(j kfJob, pod kfPod) []Var {
 	env := []Var{
 		kfUnbuffered(),
 		{Name: "PADDLE_JOB_ID", Value: j.name, Why: "kubeflow-v1: the job's name"},
-		{Name: "PADDLE_NNODES", Value: strconv.Itoa(len(j.pods)), Why: "kubeflow-v1: pods"},
+		{Name: "PADDLE_NNODES", Value: strconv.Itoa(len(j.pods)), Why: "kubeflow-v1: number of pods"},
 	}
-	const meet = "kubeflow-v1: where paddle.distributed.launch meets"
+	const meet = "kubeflow-v1: where paddle.distributed.launch connects"
 	first := j.first()
 	if pod.role == first.role && pod.index == 0 {
 		env = append(env,
-			Var{Name: "POD_IP_DUMMY", Value: pod.node.IP, Why: "kubeflow-v1: this pod's address"},
+			Var{Name: "POD_IP_DUMMY", Value: pod.node.IP, Why: "kubeflow-v1: address of this pod"},
 			Var{Name: "PADDLE_MASTER", Value: fmt.Sprintf("%s:%d", pod.node.IP, j.port), Why: meet + ", here"})
 	} else {
 		env = append(env, Var{Name: "PADDLE_MASTER", Value: fmt.Sprintf("%s:%d", j.host(first.role, 0), j.port), Why: meet})
@@ -33,5 +33,5 @@ func kfPaddleEnv(j kfJob, pod kfPod) []Var {
 }
 
 func kfPaddleFaults(j kfJob) []string {
-	return append(j.alone(), "no rank is given: only python -m paddle.distributed.launch makes a job of it, another command trains alone")
+	return append(j.alone(), "no rank is set: python -m paddle.distributed.launch sets it, and any other command trains alone")
 }

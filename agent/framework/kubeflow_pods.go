@@ -46,7 +46,7 @@ func (k Kubeflow) job(c Cluster, kind kfKind) (kfJob, error) {
 			role = kfRoleOf(w.Name, kind.roles)
 		}
 		if !slices.Contains(kind.roles, role) {
-			return job, fmt.Errorf("worker %q has the role %s, and the operator knows %s", w.Name, role, strings.Join(kind.roles, ", "))
+			return job, fmt.Errorf("worker %q has the role %s, which the operator does not have: want one of %s", w.Name, role, strings.Join(kind.roles, ", "))
 		}
 		job.pods = append(job.pods, kfPod{role: role, index: job.count(role), node: w})
 	}
@@ -68,9 +68,9 @@ func (k Kubeflow) complete(job kfJob) error {
 	case k.Kind == "XGBoostJob" && masters != 1, k.Kind == "PyTorchJob" && masters > 1:
 		return fmt.Errorf("%d workers have the role master, want 1", masters)
 	case k.Kind == "TFJob" && masters > 0 && job.count("chief") > 0:
-		return errors.New("there are both a chief and a master, want only one")
+		return errors.New("workers have the roles chief and master, want only one of these")
 	case k.Kind == "PaddleJob" && first.node.IP == "":
-		return fmt.Errorf("worker %q has no address, and PADDLE_MASTER is one there", first.node.Name)
+		return fmt.Errorf("worker %q has no address, which PADDLE_MASTER needs", first.node.Name)
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (j kfJob) first() kfPod {
 func (j kfJob) strangers() []string {
 	for _, p := range j.pods {
 		if host := j.host(p.role, p.index); p.node.Name != host && p.node.Host != host {
-			return []string{fmt.Sprintf("it names its hosts JOB-ROLE-INDEX, and %s is %s here: that name must resolve on every worker", host, p.node.Name)}
+			return []string{fmt.Sprintf("host names are JOB-ROLE-INDEX, and %s, which is %s here, must resolve on every worker", host, p.node.Name)}
 		}
 	}
 	return nil
@@ -128,5 +128,5 @@ func (j kfJob) alone() []string {
 	if j.procs < 2 {
 		return nil
 	}
-	return []string{fmt.Sprintf("it counts pods only, so one process is started on each worker and not %d", j.procs)}
+	return []string{fmt.Sprintf("pods are counted, not processes, so one process starts on each worker instead of %d", j.procs)}
 }

@@ -49,7 +49,7 @@ func kfTFEnv(j kfJob, pod kfPod) []Var {
 	if err != nil {
 		panic(err) // impossible: strings and numbers only
 	}
-	return []Var{{Name: "TF_CONFIG", Value: string(text), Why: "kubeflow-v1: every replica's Service, and which this one is"}}
+	return []Var{{Name: "TF_CONFIG", Value: string(text), Why: "kubeflow-v1: Services of all replicas, and the index of this one"}}
 }
 
 // kfSparse returns the part of the cluster that enableDynamicWorker leaves: a parameter server sees
@@ -86,10 +86,10 @@ func kfTFFaults(j kfJob) []string {
 		return append(faults, "TF_CONFIG is not set for a job of one replica")
 	}
 	if j.sparse && j.count("chief")+j.count("master")+j.count("evaluator") > 0 {
-		faults = append(faults, "chief, master and evaluator get an empty cluster, since dynamic workers are on")
+		faults = append(faults, "chief, master and evaluator get an empty cluster because of --dynamic-workers")
 	}
 	if !j.sparse && j.count("evaluator") > 0 {
-		faults = append(faults, "the evaluator is listed in the cluster, where TensorFlow expects none")
+		faults = append(faults, "the evaluator is in the cluster, where TensorFlow does not expect it")
 	}
 	return faults
 }

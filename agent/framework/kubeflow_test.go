@@ -311,20 +311,20 @@ func TestKubeflowWarnings(t *testing.T) {
 		change        func(*Cluster)
 		want, wantNot string
 	}{
-		"rank counts pods":     {"PyTorchJob", "master=1,worker=2", 3, func(c *Cluster) { c.Procs = 8 }, "RANK counts pods, 0 to 2, while WORLD_SIZE=24 counts processes", ""},
-		"one each":             {"PyTorchJob", "master=1,worker=2", 3, func(c *Cluster) { c.Procs = 1 }, "right or wrong", ": RANK"},
-		"auto":                 {"PyTorchJob", "master=1,worker=2", 3, nil, "RANK and WORLD_SIZE=3 count pods, whatever number of processes torchrun makes of PET_NPROC_PER_NODE=auto", ""},
-		"no master":            {"PyTorchJob", "worker=3", 3, nil, "a script that looks for them trains alone", ""},
-		"no master, elastic":   {"PyTorchJob", "worker=3", 3, func(c *Cluster) { c.LeastWorkers = 2 }, "only torchrun gives them", "trains alone"},
-		"other names":          {"PyTorchJob", "master=1,worker=1", 2, func(c *Cluster) { c.Workers[1].Name, c.Workers[1].Host = "box-7", "box-7" }, "train-worker-0 is box-7 here", ""},
-		"same names":           {"JAXJob", "worker=2", 2, nil, "JAX reads none of it", "here:"},
-		"processes not known":  {"JAXJob", "worker=2", 2, func(c *Cluster) { c.Procs = 4 }, "one process is started on each worker and not 4", ""},
+		"rank counts pods":     {"PyTorchJob", "master=1,worker=2", 3, func(c *Cluster) { c.Procs = 8 }, "RANK counts pods, from 0 to 2, but WORLD_SIZE=24 counts processes", ""},
+		"one each":             {"PyTorchJob", "master=1,worker=2", 3, func(c *Cluster) { c.Procs = 1 }, "bugs included", ": RANK"},
+		"auto":                 {"PyTorchJob", "master=1,worker=2", 3, nil, "RANK and WORLD_SIZE=3 count pods, but torchrun may start more processes by PET_NPROC_PER_NODE=auto", ""},
+		"no master":            {"PyTorchJob", "worker=3", 3, nil, "a script that reads them trains alone", ""},
+		"no master, elastic":   {"PyTorchJob", "worker=3", 3, func(c *Cluster) { c.LeastWorkers = 2 }, "only torchrun sets them", "trains alone"},
+		"other names":          {"PyTorchJob", "master=1,worker=1", 2, func(c *Cluster) { c.Workers[1].Name, c.Workers[1].Host = "box-7", "box-7" }, "train-worker-0, which is box-7 here", ""},
+		"same names":           {"JAXJob", "worker=2", 2, nil, "JAX reads none of these variables", "here:"},
+		"processes not known":  {"JAXJob", "worker=2", 2, func(c *Cluster) { c.Procs = 4 }, "one process starts on each worker instead of 4", ""},
 		"tf alone":             {"TFJob", "worker=1", 1, nil, "TF_CONFIG is not set", ""},
-		"evaluator":            {"TFJob", "chief=1,worker=1,evaluator=1", 3, nil, "the evaluator is listed in the cluster", ""},
-		"xgboost":              {"XGBoostJob", "master=1,worker=1", 2, nil, "WORKER_ADDRS leaves it out", ""},
-		"paddle":               {"PaddleJob", "worker=2", 2, nil, "no rank is given", ""},
+		"evaluator":            {"TFJob", "chief=1,worker=1,evaluator=1", 3, nil, "the evaluator is in the cluster", ""},
+		"xgboost":              {"XGBoostJob", "master=1,worker=1", 2, nil, "WORKER_ADDRS does not contain it", ""},
+		"paddle":               {"PaddleJob", "worker=2", 2, nil, "no rank is set", ""},
 		"mxnet, no scheduler":  {"MXJob", "worker=2", 2, nil, "DMLC_PS_ROOT_URI is empty", ""},
-		"mpi":                  {"MPIJob", "worker=2", 2, func(c *Cluster) { c.Agent, c.Hostfile = "/muster/agent", "/etc/mpi/hostfile" }, "right or wrong", "are not there"},
+		"mpi":                  {"MPIJob", "worker=2", 2, func(c *Cluster) { c.Agent, c.Hostfile = "/muster/agent", "/etc/mpi/hostfile" }, "bugs included", "of this run are elsewhere"},
 		"mpi, hostfile not in": {"MPIJob", "worker=2", 2, func(c *Cluster) { c.Agent, c.Hostfile = "/muster/agent", "/run/m/hostfile" }, "its hostfile is /run/m/hostfile", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -356,10 +356,10 @@ func TestKubeflowErrors(t *testing.T) {
 		"no workers":     {"JAXJob", "worker=1", 1, func(c *Cluster) { c.Workers = nil }, "no workers"},
 		"no command":     {"JAXJob", "worker=1", 1, func(c *Cluster) { c.Command = nil }, "no command"},
 		"procs":          {"JAXJob", "worker=1", 1, func(c *Cluster) { c.Procs = -1 }, "-1 processes per worker"},
-		"role":           {"JAXJob", "ps=1", 1, nil, `worker "train-ps-0" has the role ps, and the operator knows worker`},
+		"role":           {"JAXJob", "ps=1", 1, nil, `worker "train-ps-0" has the role ps, which the operator does not have: want one of worker`},
 		"no master":      {"XGBoostJob", "worker=2", 2, nil, "0 workers have the role master, want 1"},
 		"two masters":    {"PyTorchJob", "master=2", 2, nil, "2 workers have the role master, want 1"},
-		"chief, master":  {"TFJob", "chief=1,master=1", 2, nil, "a chief and a master"},
+		"chief, master":  {"TFJob", "chief=1,master=1", 2, nil, "the roles chief and master"},
 		"paddle address": {"PaddleJob", "worker=2", 2, func(c *Cluster) { c.Workers[0].IP = "" }, `worker "train-worker-0" has no address`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -386,5 +386,5 @@ func TestCompat(t *testing.T) {
 	_, err := Compat("kubeflow-v1", "ray")
 	require.EqualError(t, err, "--compat=kubeflow-v1 does not support --framework=ray, only intelmpi, jax, lightgbm, mpi, mpich, mxnet, openmpi, paddle, tensorflow, torch, xgboost")
 	_, err = Compat("kubeflow-v2", "torch")
-	require.EqualError(t, err, "--compat=kubeflow-v2 is not known, it takes kubeflow-v1")
+	require.EqualError(t, err, "--compat=kubeflow-v2: unknown value, want kubeflow-v1")
 }

@@ -41,15 +41,15 @@ func kfTorchEnv(j kfJob, pod kfPod) []Var {
 	if j.count("master") > 0 {
 		port, host := strconv.Itoa(j.port), j.host("master", 0)
 		rank := strconv.Itoa(kfTorchRank(j, pod))
-		const meet = "kubeflow-v1: where the ranks meet, the master's Service"
+		const meet = "kubeflow-v1: the Service of the master, where the ranks connect"
 		env = append(env,
 			Var{Name: "MASTER_PORT", Value: port, Why: meet},
 			Var{Name: "PET_MASTER_PORT", Value: port, Why: meet + ", for torchrun"},
 			Var{Name: "MASTER_ADDR", Value: host, Why: meet},
 			Var{Name: "PET_MASTER_ADDR", Value: host, Why: meet + ", for torchrun"},
-			Var{Name: "WORLD_SIZE", Value: strconv.Itoa(j.torchWorld()), Why: "kubeflow-v1: pods times nprocPerNode, where that is a number"},
-			Var{Name: "RANK", Value: rank, Why: "kubeflow-v1: the pod's number, not a process's"},
-			Var{Name: "PET_NODE_RANK", Value: rank, Why: "kubeflow-v1: the pod's number, for torchrun"})
+			Var{Name: "WORLD_SIZE", Value: strconv.Itoa(j.torchWorld()), Why: "kubeflow-v1: number of pods times nprocPerNode, if that is a number"},
+			Var{Name: "RANK", Value: rank, Why: "kubeflow-v1: index of the pod, not of a process"},
+			Var{Name: "PET_NODE_RANK", Value: rank, Why: "kubeflow-v1: index of the pod, for torchrun"})
 	}
 	if j.nproc != "" {
 		env = append(env, Var{Name: "PET_NPROC_PER_NODE", Value: j.nproc, Why: "kubeflow-v1: nprocPerNode, for torchrun"})
@@ -57,22 +57,22 @@ func kfTorchEnv(j kfJob, pod kfPod) []Var {
 	if j.elastic != nil {
 		return append(env, j.elastic.env(j)...)
 	}
-	return append(env, Var{Name: "PET_NNODES", Value: strconv.Itoa(len(j.pods)), Why: "kubeflow-v1: pods, for torchrun"})
+	return append(env, Var{Name: "PET_NNODES", Value: strconv.Itoa(len(j.pods)), Why: "kubeflow-v1: number of pods, for torchrun"})
 }
 
 func kfTorchFaults(j kfJob) []string {
 	if j.count("master") == 0 {
 		if j.elastic != nil {
-			return []string{"RANK and WORLD_SIZE are not set, since no worker has the role master: only torchrun gives them"}
+			return []string{"RANK and WORLD_SIZE are not set because no worker has the role master: only torchrun sets them"}
 		}
-		return []string{"RANK, WORLD_SIZE and MASTER_ADDR are not set, since no worker has the role master: a script that looks for them trains alone"}
+		return []string{"RANK, WORLD_SIZE and MASTER_ADDR are not set because no worker has the role master: a script that reads them trains alone"}
 	}
 	pods, world := len(j.pods), j.torchWorld()
 	if world > pods {
-		return []string{fmt.Sprintf("RANK counts pods, 0 to %d, while WORLD_SIZE=%d counts processes: only torchrun, which sets both again, starts such a job", pods-1, world)}
+		return []string{fmt.Sprintf("RANK counts pods, from 0 to %d, but WORLD_SIZE=%d counts processes: such a job needs torchrun, which sets both", pods-1, world)}
 	}
 	if j.nproc != "1" {
-		return []string{fmt.Sprintf("RANK and WORLD_SIZE=%d count pods, whatever number of processes torchrun makes of PET_NPROC_PER_NODE=%s", pods, j.nproc)}
+		return []string{fmt.Sprintf("RANK and WORLD_SIZE=%d count pods, but torchrun may start more processes by PET_NPROC_PER_NODE=%s", pods, j.nproc)}
 	}
 	return nil
 }

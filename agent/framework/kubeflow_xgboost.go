@@ -8,12 +8,12 @@ import (
 // kfXGBoostEnv returns the variables of an XGBoostJob, which LightGBM used as well.
 func kfXGBoostEnv(j kfJob, pod kfPod) []Var {
 	port := strconv.Itoa(j.port)
-	const meet = "kubeflow-v1: where the tracker is expected, the master's Service"
+	const meet = "kubeflow-v1: the Service of the master, where the tracker is expected"
 	env := []Var{
 		{Name: "MASTER_PORT", Value: port, Why: meet},
 		{Name: "MASTER_ADDR", Value: j.host("master", 0), Why: meet},
-		{Name: "WORLD_SIZE", Value: strconv.Itoa(len(j.pods)), Why: "kubeflow-v1: pods, the master's too"},
-		{Name: "RANK", Value: strconv.Itoa(kfAfterMaster(j, pod)), Why: "kubeflow-v1: the pod's number, the master's is 0"},
+		{Name: "WORLD_SIZE", Value: strconv.Itoa(len(j.pods)), Why: "kubeflow-v1: number of pods, with the master"},
+		{Name: "RANK", Value: strconv.Itoa(kfAfterMaster(j, pod)), Why: "kubeflow-v1: index of the pod, 0 for the master"},
 		kfUnbuffered(),
 	}
 	if len(j.pods) == 1 {
@@ -26,11 +26,11 @@ func kfXGBoostEnv(j kfJob, pod kfPod) []Var {
 	}
 	return append(env,
 		Var{Name: "WORKER_PORT", Value: port, Why: light},
-		Var{Name: "WORKER_ADDRS", Value: strings.Join(workers, ","), Why: light + "; without the master's"})
+		Var{Name: "WORKER_ADDRS", Value: strings.Join(workers, ","), Why: light + "; without the master"})
 }
 
 func kfXGBoostFaults(j kfJob) []string {
 	return append(j.alone(),
-		"neither XGBoost nor LightGBM reads any of it, the script has to pass it on",
-		"WORLD_SIZE counts the master, WORKER_ADDRS leaves it out")
+		"XGBoost and LightGBM read none of these variables: the script has to pass them",
+		"WORLD_SIZE counts the master, but WORKER_ADDRS does not contain it")
 }

@@ -27,9 +27,9 @@ func (LightGBM) Prepare(c Cluster) (Launch, error) {
 	}
 	launch, err := boosted(c, "lightgbm", func(ranks []rank, r rank) []Var {
 		return []Var{
-			{Name: "LIGHTGBM_MACHINES", Value: endpoints(ranks), Why: "every process; the script passes it as machines"},
-			{Name: "LIGHTGBM_LOCAL_LISTEN_PORT", Value: strconv.Itoa(r.port), Why: "this process's own port, new for each attempt; local_listen_port"},
-			{Name: "LIGHTGBM_NUM_MACHINES", Value: strconv.Itoa(r.size), Why: "processes of the job; num_machines"},
+			{Name: "LIGHTGBM_MACHINES", Value: endpoints(ranks), Why: "addresses of all processes; the script passes it as machines"},
+			{Name: "LIGHTGBM_LOCAL_LISTEN_PORT", Value: strconv.Itoa(r.port), Why: "port of this process, new for each attempt; local_listen_port"},
+			{Name: "LIGHTGBM_NUM_MACHINES", Value: strconv.Itoa(r.size), Why: "number of processes in the job; num_machines"},
 		}
 	})
 	if err != nil {

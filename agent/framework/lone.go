@@ -17,14 +17,14 @@ func belowTorch(c Cluster, master Node, r rank) []Var {
 		nproc = c.procsOn(r.node)
 	}
 	return []Var{
-		{Name: "PET_NNODES", Value: strconv.Itoa(r.size), Why: "for scripts that start torchrun"},
-		{Name: "PET_NODE_RANK", Value: strconv.Itoa(r.Rank), Why: "for a torchrun behind a script: this one among them"},
-		{Name: "PET_NPROC_PER_NODE", Value: strconv.Itoa(nproc), Why: "for a torchrun behind a script: processes that it starts"},
-		{Name: "PET_MASTER_ADDR", Value: master.address(), Why: "for a torchrun behind a script: the worker of rank 0, where the ranks meet"},
-		{Name: "PET_MASTER_PORT", Value: strconv.Itoa(c.Port + portMeet), Why: "for a torchrun behind a script: a port that this attempt has for itself"},
+		{Name: "PET_NNODES", Value: strconv.Itoa(r.size), Why: "for a torchrun behind a script: number of workers"},
+		{Name: "PET_NODE_RANK", Value: strconv.Itoa(r.Rank), Why: "for a torchrun behind a script: index of this worker"},
+		{Name: "PET_NPROC_PER_NODE", Value: strconv.Itoa(nproc), Why: "for a torchrun behind a script: number of processes that it starts"},
+		{Name: "PET_MASTER_ADDR", Value: master.address(), Why: "for a torchrun behind a script: address of the worker with rank 0, where the ranks connect"},
+		{Name: "PET_MASTER_PORT", Value: strconv.Itoa(c.Port + portMeet), Why: "for a torchrun behind a script: a port that only this attempt uses"},
 		{Name: "PET_REDIRECTS", Value: "0", Default: true, Why: "torch 1.13 under Python 3.11 cannot read its own default"},
 		{Name: "PET_TEE", Value: "0", Default: true, Why: "torch 1.13 under Python 3.11 cannot read its own default"},
-		{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1", Default: true, Why: "ranks of a new attempt would read the old one's addresses"},
+		{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1", Default: true, Why: "otherwise ranks of a new attempt read the addresses of the previous attempt"},
 	}
 }
 

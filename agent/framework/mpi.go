@@ -54,19 +54,19 @@ func common(c Cluster) []Var {
 	if theirs, _ := lookup(c.UserEnv, "HOME"); theirs == "" && c.Home != "" {
 		vars = append(vars, Var{
 			Name: "HOME", Value: c.Home, NotEmpty: true,
-			Why: "Open MPI crashes without a home directory where the user has no passwd entry",
+			Why: "without HOME, Open MPI crashes if the user has no passwd entry",
 		})
 	}
 	if theirs, _ := lookup(c.UserEnv, "TMPDIR"); theirs == "" && c.Temp != "" {
 		vars = append(vars, Var{
 			Name: "TMPDIR", Value: c.Temp, NotEmpty: true,
-			Why: "Open MPI ends where it cannot make its session directory: /tmp cannot be written, or, with fake workers, another mpirun tidies it up",
+			Why: "Open MPI needs a session directory: /tmp is not writable or, with fake workers, another mpirun may delete it",
 		})
 	}
 	if theirs, _ := lookup(c.UserEnv, "SHELL"); theirs == "" && c.NoPasswd {
 		vars = append(vars, Var{
 			Name: "SHELL", Value: "/bin/bash", NotEmpty: true,
-			Why: "Open MPI warns that it assumes bash where the user has no passwd entry",
+			Why: "otherwise Open MPI warns that it assumes bash if the user has no passwd entry",
 		})
 	}
 	return vars
@@ -83,7 +83,7 @@ const loopback = "127.0.0.0/8"
 func FakeWorker(dir string) []Var {
 	return []Var{
 		{Name: "TMPDIR", Value: dir, Why: "daemons of two fake hosts must not share a session directory"},
-		{Name: "OMPI_MCA_btl_vader_backing_directory", Value: dir, Why: "Open MPI 4: shared memory files of two fake hosts have the same names"},
-		{Name: "OMPI_MCA_btl_sm_backing_directory", Value: dir, Why: "Open MPI 5: shared memory files of two fake hosts have the same names"},
+		{Name: "OMPI_MCA_btl_vader_backing_directory", Value: dir, Why: "Open MPI 4: otherwise shared memory files of two fake hosts have the same names"},
+		{Name: "OMPI_MCA_btl_sm_backing_directory", Value: dir, Why: "Open MPI 5: otherwise shared memory files of two fake hosts have the same names"},
 	}
 }

@@ -226,8 +226,8 @@ func TestUnequalSlotsAreSaidToUsersOfIntelMPI(t *testing.T) {
 	cluster.UserEnv = []string{"I_MPI_ROOT=/opt/intel"}
 	launch, err := MPI{}.Prepare(cluster)
 	require.NoError(t, err)
-	require.Equal(t, []string{"Intel MPI takes one number of ranks for all hosts and workers have 1 to 4 slots: each gets 1; " +
-		"mpirun -machinefile /run/m/hosts.hydra gives each its own"}, launch.Warnings)
+	require.Equal(t, []string{"Intel MPI uses one number of ranks for all hosts, but workers have 1 to 4 slots: each gets 1; " +
+		"mpirun -machinefile /run/m/hosts.hydra uses the slots of each worker"}, launch.Warnings)
 
 	cluster.Workers = workers(3, 3)
 	launch, err = MPI{}.Prepare(cluster)

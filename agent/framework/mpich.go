@@ -26,19 +26,19 @@ func (MPICH) Prepare(c Cluster) (Launch, error) {
 	}
 	env := []Var{
 		{Name: "HYDRA_LAUNCHER", Value: "rsh", Or: []string{"HYDRA_BOOTSTRAP"},
-			Why: "the launcher kind that calls HOST COMMAND with no option of its own"},
+			Why: "the bootstrap that calls HOST COMMAND without options"},
 		{Name: "HYDRA_LAUNCHER_EXEC", Value: c.Agent, Or: []string{"HYDRA_BOOTSTRAP_EXEC"},
 			Why: "mpiexec starts its proxies through the agent"},
 		{Name: "HYDRA_HOST_FILE", Value: c.HydraHostfile,
-			Why: "plain mpiexec takes every worker, with its slots"},
+			Why: "mpiexec without a hostfile uses all workers, with their slots"},
 	}
 	if name := hydraInterface(c); name != "" {
 		env = append(env, Var{Name: "HYDRA_IFACE", Value: name,
-			Why: "proxies call an address back: workers need not resolve the launcher's name"})
+			Why: "proxies connect to an address, so workers do not have to resolve the launcher's name"})
 	}
 	if !c.Fake {
 		env = append(env, Var{Name: "MPIR_CVAR_CH4_CMA_ENABLE", Value: "0", Or: []string{"MPICH_CH4_CMA_ENABLE", "MPIR_PARAM_CH4_CMA_ENABLE"},
-			Why: "pods' seccomp profile forbids process_vm_readv, at which MPICH 5 aborts instead of copying"})
+			Why: "the seccomp profile of pods forbids process_vm_readv, and MPICH 5 then aborts instead of copying"})
 	}
 	return Launch{Env: env}, nil
 }

@@ -49,12 +49,12 @@ func prepareMXNet(c Cluster) (Launch, error) {
 	add := func(p Process, node Node, more ...Var) {
 		p.Argv = c.Command
 		p.Env = slices.Concat(psLite(c, p.Role, scheduler[0], len(servers), len(ranks)), more, []Var{
-			{Name: "DMLC_NODE_HOST", Value: node.address(), Why: "the address that this process gives to others"}, unbuffered()})
+			{Name: "DMLC_NODE_HOST", Value: node.address(), Why: "address of this process, for the other processes"}, unbuffered()})
 		launch.Processes = append(launch.Processes, p)
 	}
 	for _, r := range ranks {
 		r.Index = r.Rank
-		add(r.Process, r.node, Var{Name: "DMLC_WORKER_ID", Value: strconv.Itoa(r.Rank), Why: "this worker, for BytePS"})
+		add(r.Process, r.node, Var{Name: "DMLC_WORKER_ID", Value: strconv.Itoa(r.Rank), Why: "index of this worker, for BytePS"})
 	}
 	for i, n := range servers {
 		add(Process{Worker: c.position(n), Rank: -1, Role: "server", Index: i, Part: Serves}, n)
@@ -65,11 +65,11 @@ func prepareMXNet(c Cluster) (Launch, error) {
 
 func psLite(c Cluster, role string, root Node, servers, workers int) []Var {
 	return []Var{
-		{Name: "DMLC_ROLE", Value: role, Why: "what this process is"},
-		{Name: "DMLC_PS_ROOT_URI", Value: root.address(), Why: "the scheduler"},
-		{Name: "DMLC_PS_ROOT_PORT", Value: strconv.Itoa(c.Port + portMeet), Why: "a port that this attempt has for itself"},
-		{Name: "DMLC_NUM_SERVER", Value: strconv.Itoa(servers), Why: "servers of the job"},
-		{Name: "DMLC_NUM_WORKER", Value: strconv.Itoa(workers), Why: "workers of the job"},
+		{Name: "DMLC_ROLE", Value: role, Why: "role of this process"},
+		{Name: "DMLC_PS_ROOT_URI", Value: root.address(), Why: "address of the scheduler"},
+		{Name: "DMLC_PS_ROOT_PORT", Value: strconv.Itoa(c.Port + portMeet), Why: "a port that only this attempt uses"},
+		{Name: "DMLC_NUM_SERVER", Value: strconv.Itoa(servers), Why: "number of servers"},
+		{Name: "DMLC_NUM_WORKER", Value: strconv.Itoa(workers), Why: "number of workers"},
 	}
 }
 

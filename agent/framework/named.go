@@ -42,5 +42,5 @@ func Named(name string) (Framework, error) {
 	if f, ok := builtin()[Spelled(name)]; ok {
 		return f, nil
 	}
-	return nil, fmt.Errorf("--framework=%s is not known, it takes %s", name, strings.Join(Names(), ", "))
+	return nil, fmt.Errorf("--framework=%s: unknown framework, want %s", name, strings.Join(Names(), ", "))
 }

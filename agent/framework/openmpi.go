@@ -21,7 +21,7 @@ const minConcurrent = 128
 // second longer this way.
 func countsEveryRank() []Var {
 	return both("odls_base_max_threads", "odls_base_max_threads", "0",
-		"mpirun waits forever for a rank that ends before a thread of its daemon has noted the pid")
+		"otherwise mpirun may wait forever for a rank that ends before its daemon has recorded the pid")
 }
 
 // Prepare implements Framework; errors as in [MPI].
@@ -33,32 +33,32 @@ func (OpenMPI) Prepare(c Cluster) (Launch, error) {
 	env := both("plm_rsh_agent", "plm_ssh_agent", c.Agent,
 		"mpirun starts its daemons through the agent")
 	env = append(env, both("orte_default_hostfile", "prte_default_hostfile", c.Hostfile,
-		"plain mpirun takes every worker, with its slots")...)
+		"mpirun without a hostfile uses all workers, with their slots")...)
 	env = append(env, both("plm_rsh_no_tree_spawn", "plm_ssh_no_tree_spawn", "1",
-		"beyond 64 hosts workers would start daemons on workers, which hold no right to")...)
+		"for more than 64 hosts, workers would start daemons on other workers, which they are not allowed to do")...)
 	env = append(env, both("plm_rsh_num_concurrent", "plm_ssh_num_concurrent", concurrent,
-		"fewer agents at once than workers is a deadlock")...)
+		"with fewer agents at a time than workers, mpirun deadlocks")...)
 	env = append(env, countsEveryRank()...)
 	env = append(env, both("orte_keep_fqdn_hostnames", "prte_keep_fqdn_hostnames", "0",
-		"hostfile names and the daemons' own host names must compare equal")...)
+		"host names of the hostfile and of the daemons must be equal")...)
 	if c.SharedCores || c.Fake {
 		env = append(env, unbound()...)
 	}
 	if c.Root {
 		env = append(env,
-			Var{Name: "OMPI_ALLOW_RUN_AS_ROOT", Value: "1", Why: "mpirun refuses root otherwise"},
-			Var{Name: "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", Value: "1", Why: "mpirun refuses root otherwise"})
+			Var{Name: "OMPI_ALLOW_RUN_AS_ROOT", Value: "1", Why: "otherwise mpirun refuses to run as root"},
+			Var{Name: "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", Value: "1", Why: "otherwise mpirun refuses to run as root"})
 	}
 	switch name := c.oneInterface(); {
 	case c.Fake:
 		env = append(env, fakeOpenMPI()...)
 		if c.oversubscribed() {
 			env = append(env, Var{Name: "OMPI_MCA_mpi_yield_when_idle", Value: "1",
-				Why: "fake workers share fewer processors than they have ranks: a rank that waits must let the others compute"})
+				Why: "fake workers have more ranks than processors, so a waiting rank must yield to the others"})
 		}
 	case name != "":
 		env = append(env, Var{Name: "OMPI_MCA_btl_tcp_if_include", Value: name,
-			Why: "the interface that holds the workers' addresses",
+			Why: "network interface with the workers' addresses",
 			Or:  []string{"OMPI_MCA_btl_tcp_if_exclude"}})
 	}
 	return Launch{Env: env}, nil
@@ -76,7 +76,7 @@ func both(orte, prte, value, why string) []Var {
 // rank to core 0 (measured with Open MPI 5: 62 s instead of 1.6 s). Open MPI 4 does so in jobs of
 // one or two ranks, and binds to sockets otherwise.
 func unbound() []Var {
-	const why = "workers share cores, and every daemon would bind its first rank to core 0"
+	const why = "workers share cores, and otherwise every daemon binds its first rank to core 0"
 	return []Var{
 		{Name: "OMPI_MCA_hwloc_base_binding_policy", Value: "none", Why: why + " (Open MPI 4)"},
 		{Name: "PRTE_MCA_hwloc_default_binding_policy", Value: "none", Why: why + " (Open MPI 5)"},
@@ -109,12 +109,12 @@ func (c Cluster) oversubscribed() bool {
 func fakeOpenMPI() []Var {
 	return []Var{
 		{Name: "OMPI_MCA_btl_tcp_if_include", Value: loopback,
-			Why: "fake hosts are on loopback, which the TCP transport leaves out",
+			Why: "fake hosts are on loopback, which the TCP transport excludes by default",
 			Or:  []string{"OMPI_MCA_btl_tcp_if_exclude"}},
 		{Name: "OMPI_MCA_oob_tcp_if_include", Value: loopback,
 			Why: "the control channel of fake hosts stays on loopback (Open MPI 4)",
 			Or:  []string{"OMPI_MCA_oob_tcp_if_exclude"}},
 		{Name: "OMPI_MCA_coll", Value: "^han",
-			Why: "fake hosts share one host name, by which han finds neighbours: MPI_Barrier hangs (Open MPI 5)"},
+			Why: "fake hosts share one host name, by which han finds neighbors, so MPI_Barrier would hang (Open MPI 5)"},
 	}
 }

@@ -34,7 +34,7 @@ func preparePaddle(c Cluster) (Launch, error) {
 	launcher := recognise(c.Command).launcher == byPaddle || ofBelow(c.Below).launcher == byPaddle
 	if c.hasRole("ps") || c.hasRole("server") {
 		if launcher {
-			return Launch{}, fmt.Errorf("workers have the role of a parameter server, which runs the script without its launcher: python train.py")
+			return Launch{}, fmt.Errorf("workers have the role ps or server, and parameter servers run the script without paddle.distributed.launch: python train.py")
 		}
 		return paddleServers(c)
 	}
@@ -63,35 +63,35 @@ func preparePaddle(c Cluster) (Launch, error) {
 // paddleTrainer returns the variables that Paddle's launcher sets for its processes.
 func paddleTrainer(c Cluster, ranks []rank, r rank) []Var {
 	vars := []Var{
-		{Name: "PADDLE_TRAINER_ID", Value: strconv.Itoa(r.Rank), Why: "this process among those of the job"},
-		{Name: "PADDLE_TRAINERS_NUM", Value: strconv.Itoa(r.size), Why: "processes of the job"},
-		{Name: "PADDLE_CURRENT_ENDPOINT", Value: r.node.endpoint(r.port), Why: "this process"},
-		{Name: "PADDLE_TRAINER_ENDPOINTS", Value: endpoints(ranks), Why: "every process, in the order of ranks"},
-		{Name: "PADDLE_MASTER", Value: ranks[0].node.endpoint(c.Port + portMeet), Why: "where the processes meet"},
-		{Name: "PADDLE_GLOBAL_RANK", Value: strconv.Itoa(r.Rank), Why: "this process among those of the job"},
-		{Name: "PADDLE_GLOBAL_SIZE", Value: strconv.Itoa(r.size), Why: "processes of the job"},
-		{Name: "PADDLE_LOCAL_RANK", Value: strconv.Itoa(r.Local), Why: "this process among those of its worker"},
-		{Name: "PADDLE_RANK_IN_NODE", Value: strconv.Itoa(r.Local), Why: "this process among those of its worker"},
-		{Name: "PADDLE_LOCAL_SIZE", Value: strconv.Itoa(r.local), Why: "processes of each worker"},
-		{Name: "PADDLE_NNODES", Value: strconv.Itoa(r.nodes), Why: "workers of the job"},
+		{Name: "PADDLE_TRAINER_ID", Value: strconv.Itoa(r.Rank), Why: "rank of this process in the job"},
+		{Name: "PADDLE_TRAINERS_NUM", Value: strconv.Itoa(r.size), Why: "number of processes in the job"},
+		{Name: "PADDLE_CURRENT_ENDPOINT", Value: r.node.endpoint(r.port), Why: "address of this process"},
+		{Name: "PADDLE_TRAINER_ENDPOINTS", Value: endpoints(ranks), Why: "addresses of all processes, in rank order"},
+		{Name: "PADDLE_MASTER", Value: ranks[0].node.endpoint(c.Port + portMeet), Why: "address where the processes connect"},
+		{Name: "PADDLE_GLOBAL_RANK", Value: strconv.Itoa(r.Rank), Why: "rank of this process in the job"},
+		{Name: "PADDLE_GLOBAL_SIZE", Value: strconv.Itoa(r.size), Why: "number of processes in the job"},
+		{Name: "PADDLE_LOCAL_RANK", Value: strconv.Itoa(r.Local), Why: "rank of this process on its worker"},
+		{Name: "PADDLE_RANK_IN_NODE", Value: strconv.Itoa(r.Local), Why: "rank of this process on its worker"},
+		{Name: "PADDLE_LOCAL_SIZE", Value: strconv.Itoa(r.local), Why: "number of processes on each worker"},
+		{Name: "PADDLE_NNODES", Value: strconv.Itoa(r.nodes), Why: "number of workers"},
 	}
 	if c.noGPU() {
 		vars = append(vars, Var{Name: "PADDLE_DISTRI_BACKEND", Value: "gloo",
-			Why: "no worker has a GPU; without a backend by name Paddle makes no group on CPUs"})
+			Why: "no worker has a GPU; unless a backend is named, Paddle creates no group on CPUs"})
 	}
 	if r.node.GPUs > 0 && r.local > 1 {
-		vars = append(vars, Var{Name: "FLAGS_selected_gpus", Value: strconv.Itoa(r.Local), Why: "its GPU of the worker's"})
+		vars = append(vars, Var{Name: "FLAGS_selected_gpus", Value: strconv.Itoa(r.Local), Why: "the GPU of this process"})
 	}
 	return vars
 }
 
 func paddleLauncher(c Cluster, r rank) []Var {
 	return []Var{
-		{Name: "PADDLE_MASTER", Value: c.Workers[0].endpoint(c.Port + portMeet), Why: "the launcher of worker 0 holds the meeting place"},
-		{Name: "PADDLE_NNODES", Value: strconv.Itoa(r.nodes), Why: "workers of the job"},
-		{Name: "PADDLE_RANK", Value: strconv.Itoa(r.nodeRank), Why: "this worker among those of the job; its order of arrival otherwise"},
-		{Name: "PADDLE_NPROC_PER_NODE", Value: strconv.Itoa(c.procsOn(r.node)), Why: "processes that the launcher starts on this worker"},
-		{Name: "PADDLE_JOB_ID", Value: runID(c), Why: "the run; an attempt of its own"},
-		{Name: "POD_IP", Value: r.node.address(), Why: "peers dial an address: the worker's own name need not resolve"},
+		{Name: "PADDLE_MASTER", Value: c.Workers[0].endpoint(c.Port + portMeet), Why: "address of the launcher on worker 0, where the launchers connect"},
+		{Name: "PADDLE_NNODES", Value: strconv.Itoa(r.nodes), Why: "number of workers"},
+		{Name: "PADDLE_RANK", Value: strconv.Itoa(r.nodeRank), Why: "index of this worker; otherwise its order of arrival"},
+		{Name: "PADDLE_NPROC_PER_NODE", Value: strconv.Itoa(c.procsOn(r.node)), Why: "number of processes that the launcher starts on this worker"},
+		{Name: "PADDLE_JOB_ID", Value: runID(c), Why: "ID of this attempt of the run"},
+		{Name: "POD_IP", Value: r.node.address(), Why: "peers connect to an address, so the worker's host name does not have to resolve"},
 	}
 }

@@ -17,7 +17,7 @@ func paddleServers(c Cluster) (Launch, error) {
 		}
 	}
 	if len(training) == 0 {
-		return Launch{}, fmt.Errorf("every worker is a parameter server, and these never end: a worker or trainer is needed")
+		return Launch{}, fmt.Errorf("all workers are parameter servers, which never end: give one the role worker or trainer")
 	}
 	ports := seats{first: c.Port, shared: c.Fake}
 	trainers, err := c.seated(&ports, training, c.procs())
@@ -36,15 +36,15 @@ func paddleServers(c Cluster) (Launch, error) {
 		}
 		r.byRole()
 		r.Env = []Var{
-			{Name: "TRAINING_ROLE", Value: role, Why: "what this process is"},
-			{Name: "PADDLE_PSERVERS_IP_PORT_LIST", Value: endpoints(servers), Why: "every parameter server"},
-			{Name: "PADDLE_TRAINER_ENDPOINTS", Value: endpoints(trainers), Why: "every trainer"},
-			{Name: "PADDLE_TRAINERS_NUM", Value: strconv.Itoa(len(trainers)), Why: "trainers of the job"},
-			{Name: "POD_IP", Value: r.node.address(), Why: "this process, with PADDLE_PORT, in the lists"},
-			{Name: "PADDLE_PORT", Value: strconv.Itoa(r.port), Why: "this process's own port, new for each attempt"},
+			{Name: "TRAINING_ROLE", Value: role, Why: "role of this process"},
+			{Name: "PADDLE_PSERVERS_IP_PORT_LIST", Value: endpoints(servers), Why: "addresses of all parameter servers"},
+			{Name: "PADDLE_TRAINER_ENDPOINTS", Value: endpoints(trainers), Why: "addresses of all trainers"},
+			{Name: "PADDLE_TRAINERS_NUM", Value: strconv.Itoa(len(trainers)), Why: "number of trainers"},
+			{Name: "POD_IP", Value: r.node.address(), Why: "address of this process in these lists, together with PADDLE_PORT"},
+			{Name: "PADDLE_PORT", Value: strconv.Itoa(r.port), Why: "port of this process, new for each attempt"},
 		}
 		if part == Works {
-			r.Env = append(r.Env, Var{Name: "PADDLE_TRAINER_ID", Value: strconv.Itoa(r.Rank), Why: "this trainer among those of the job"})
+			r.Env = append(r.Env, Var{Name: "PADDLE_TRAINER_ID", Value: strconv.Itoa(r.Rank), Why: "index of this trainer"})
 		} else {
 			r.Rank, r.Part = -1, Serves
 		}

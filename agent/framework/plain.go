@@ -28,15 +28,15 @@ func (Plain) Prepare(c Cluster) (Launch, error) {
 	var launch Launch
 	for _, r := range ranks {
 		r.Env = []Var{
-			{Name: "RANK", Value: strconv.Itoa(r.Rank), Why: "this process among those of the job"},
-			{Name: "WORLD_SIZE", Value: strconv.Itoa(r.size), Why: "processes of the job"},
-			{Name: "LOCAL_RANK", Value: strconv.Itoa(r.Local), Why: "this process among those of its worker"},
-			{Name: "LOCAL_WORLD_SIZE", Value: strconv.Itoa(r.local), Why: "processes of each worker"},
-			{Name: "NODE_RANK", Value: strconv.Itoa(r.nodeRank), Why: "this worker among those of the job"},
-			{Name: "NNODES", Value: strconv.Itoa(r.nodes), Why: "workers of the job"},
-			{Name: "MASTER_ADDR", Value: c.Workers[0].address(), Why: "the worker of rank 0, where the ranks may meet"},
-			{Name: "MASTER_PORT", Value: strconv.Itoa(c.Port + portMeet), Why: "a port there that this attempt has for itself"},
-			{Name: "MUSTER_ADDRESSES", Value: all, Why: "the workers' addresses, in rank order"},
+			{Name: "RANK", Value: strconv.Itoa(r.Rank), Why: "rank of this process in the job"},
+			{Name: "WORLD_SIZE", Value: strconv.Itoa(r.size), Why: "number of processes in the job"},
+			{Name: "LOCAL_RANK", Value: strconv.Itoa(r.Local), Why: "rank of this process on its worker"},
+			{Name: "LOCAL_WORLD_SIZE", Value: strconv.Itoa(r.local), Why: "number of processes on each worker"},
+			{Name: "NODE_RANK", Value: strconv.Itoa(r.nodeRank), Why: "index of this worker"},
+			{Name: "NNODES", Value: strconv.Itoa(r.nodes), Why: "number of workers"},
+			{Name: "MASTER_ADDR", Value: c.Workers[0].address(), Why: "address of the worker with rank 0, for scripts that connect their ranks there"},
+			{Name: "MASTER_PORT", Value: strconv.Itoa(c.Port + portMeet), Why: "a port there that only this attempt uses"},
+			{Name: "MUSTER_ADDRESSES", Value: all, Why: "addresses of the workers, in rank order"},
 		}
 		r.Env = append(append(r.Env, belowTorch(c, c.Workers[0], r)...), unbuffered())
 		if r.node.Role != "" {
@@ -44,7 +44,7 @@ func (Plain) Prepare(c Cluster) (Launch, error) {
 			r.Index = r.node.RoleIndex*r.local + r.Local
 			r.Env = append(r.Env,
 				Var{Name: "MUSTER_ROLE", Value: r.Role, Why: "the worker's role"},
-				Var{Name: "MUSTER_ROLE_INDEX", Value: strconv.Itoa(r.Index), Why: "this process among those of its role"})
+				Var{Name: "MUSTER_ROLE_INDEX", Value: strconv.Itoa(r.Index), Why: "index of this process within its role"})
 		}
 		launch.Processes = append(launch.Processes, r.Process)
 	}
@@ -55,5 +55,5 @@ func (Plain) Prepare(c Cluster) (Launch, error) {
 // loses the lines in its buffer.
 func unbuffered() Var {
 	return Var{Name: "PYTHONUNBUFFERED", Value: "1", Default: true,
-		Why: "Python's output goes through a pipe: lines come when they are printed"}
+		Why: "Python prints into a pipe: without buffering, lines appear at once"}
 }

@@ -35,19 +35,19 @@ func prepareRay(c Cluster) (Launch, error) {
 		return Launch{}, errors.New("more than one worker has the role head")
 	}
 	if at := program(c.Command); recognise(c.Command).framework == "ray" && slices.Contains(c.Command[at:], "start") {
-		return Launch{}, errors.New("Muster starts head and nodes itself; the command is the driver: python driver.py") //nolint:staticcheck // ST1005: Muster is a name
+		return Launch{}, errors.New("the command is ray start, but Muster starts the head and the nodes: give the driver, as in python driver.py")
 	}
 	nodes := c.nodesByRole("head")
 	head := nodes[0].endpoint(c.Port + portMeet)
 	var launch Launch
 	if c.Procs > 1 {
-		launch.Warnings = append(launch.Warnings, fmt.Sprintf("ray starts its own processes on each worker: %d processes per worker means nothing to it", c.Procs))
+		launch.Warnings = append(launch.Warnings, fmt.Sprintf("--procs-per-worker=%d has no effect: ray starts its own processes on each worker", c.Procs))
 	}
 	launch.Processes = []Process{{
 		Worker: c.position(nodes[0]), Rank: 0, Role: "driver", Argv: c.Command, Part: Decides, After: head,
 		Env: append([]Var{
-			{Name: "RAY_ADDRESS", Value: head, Why: "the head, which runs on the same worker"},
-			{Name: "RAY_USAGE_STATS_ENABLED", Value: "0", Default: true, Why: "nothing is sent to Ray's makers"},
+			{Name: "RAY_ADDRESS", Value: head, Why: "address of the head, which runs on the same worker"},
+			{Name: "RAY_USAGE_STATS_ENABLED", Value: "0", Default: true, Why: "turns off Ray's usage reports"},
 		}, rayNode(c, nodes[0])...),
 	}}
 	for i, n := range nodes[1:] {
@@ -77,7 +77,7 @@ func apart(c Cluster, p *Process) {
 // raylet after Ray's default of 30 s, though it was listening; the raylet took 25 to 40 s.
 func rayNode(c Cluster, n Node) []Var {
 	return append([]Var{
-		{Name: "RAY_raylet_start_wait_time_s", Value: "120", Default: true, Why: "a raylet on a busy node takes longer than Ray's 30 s"},
+		{Name: "RAY_raylet_start_wait_time_s", Value: "120", Default: true, Why: "on a busy node a raylet may need more than Ray's default of 30 s"},
 		unbuffered(),
 	}, c.sockets(n)...)
 }

@@ -47,7 +47,7 @@ func ParseRoles(text string, workers int) ([]Role, error) {
 		}
 	}
 	if total != workers {
-		return nil, fmt.Errorf("--roles=%s is for %d workers, and the job has %d", text, total, workers)
+		return nil, fmt.Errorf("--roles=%s is for %d workers, but the job has %d", text, total, workers)
 	}
 	return roles, nil
 }
@@ -63,7 +63,7 @@ func (c Cluster) rolesAre(framework string, known ...string) error {
 		with++
 		count[w.Role]++
 		if !slices.Contains(known, w.Role) {
-			return fmt.Errorf("worker %q has the role %s, and %s knows %s", w.Name, w.Role, framework, strings.Join(known, ", "))
+			return fmt.Errorf("worker %q has the role %s, which %s does not have: want one of %s", w.Name, w.Role, framework, strings.Join(known, ", "))
 		}
 	}
 	if with != 0 && with != len(c.Workers) {
@@ -75,7 +75,7 @@ func (c Cluster) rolesAre(framework string, known ...string) error {
 		}
 	}
 	if count["chief"]+count["master"] > 1 {
-		return fmt.Errorf("there are both a chief and a master, want only one")
+		return fmt.Errorf("workers have the roles chief and master, want only one of these")
 	}
 	return nil
 }

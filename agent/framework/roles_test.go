@@ -16,7 +16,7 @@ func TestParseRoles(t *testing.T) {
 	require.Nil(t, roles)
 
 	for text, want := range map[string]string{
-		"chief=1,worker=2":       "--roles=chief=1,worker=2 is for 3 workers, and the job has 4",
+		"chief=1,worker=2":       "--roles=chief=1,worker=2 is for 3 workers, but the job has 4",
 		"worker=9000000":         "is for 9000000 workers",
 		"worker=1,ps=1,worker=2": "worker is named twice",
 		"worker":                 `"worker" is not NAME=COUNT, as in chief=1,worker=2`,
@@ -76,21 +76,21 @@ func TestPrepareOnWorkersRefuses(t *testing.T) {
 		roles     string
 		change    func(*Cluster)
 	}{
-		`worker "w-0" has the role ps, and torch knows master, worker`: {Torch{}, "ps=1,worker=3", nil},
-		`has the role master, and jax knows worker`:                    {JAX{}, "master=1,worker=3", nil},
-		"2 workers have the role master, want 1":                       {Torch{}, "master=2,worker=2", nil},
-		"2 workers have the role chief":                                {TensorFlow{}, "chief=2,worker=2", nil},
-		"a chief and a master":                                         {TensorFlow{}, "chief=1,master=1,worker=2", nil},
-		"1 of 4 workers have no role":                                  {TensorFlow{}, "chief=1,worker=3", func(c *Cluster) { c.Workers[3].Role = "" }},
-		"every worker is ps or evaluator":                              {TensorFlow{}, "ps=3,evaluator=1", nil},
-		"no worker has the role scheduler":                             {MXNet{}, "server=2,worker=2", nil},
-		"every worker is a parameter server":                           {Paddle{}, "ps=4", nil},
-		"runs the script without its launcher":                         {Paddle{}, "ps=1,trainer=3", func(c *Cluster) { c.Command = []string{"python", "-m", "paddle.distributed.launch", "t.py"} }},
-		"WORLD_SIZE=5 is set but is not a multiple of 2 processes":     {Torch{}, "", func(c *Cluster) { c.Procs, c.UserEnv = 2, []string{"WORLD_SIZE=5"} }},
-		"the server that horovodrun runs: horovodrun python3 t.py":     {Horovod{}, "", nil},
-		"Muster starts head and nodes itself":                          {Ray{}, "", func(c *Cluster) { c.Command = []string{"ray", "start", "--head"} }},
-		"more than one worker has the role head":                       {Ray{}, "head=2,worker=2", nil},
-		"more than 900 processes at the address 10.0.0.1 of worker":    {LightGBM{}, "", func(c *Cluster) { c.Procs = 901 }},
+		`worker "w-0" has the role ps, which torch does not have: want one of master, worker`: {Torch{}, "ps=1,worker=3", nil},
+		`has the role master, which jax does not have: want one of worker`:                    {JAX{}, "master=1,worker=3", nil},
+		"2 workers have the role master, want 1":                                              {Torch{}, "master=2,worker=2", nil},
+		"2 workers have the role chief":                                                       {TensorFlow{}, "chief=2,worker=2", nil},
+		"the roles chief and master":                                                          {TensorFlow{}, "chief=1,master=1,worker=2", nil},
+		"1 of 4 workers have no role":                                                         {TensorFlow{}, "chief=1,worker=3", func(c *Cluster) { c.Workers[3].Role = "" }},
+		"all workers have the role ps or evaluator":                                           {TensorFlow{}, "ps=3,evaluator=1", nil},
+		"no worker has the role scheduler":                                                    {MXNet{}, "server=2,worker=2", nil},
+		"all workers are parameter servers":                                                   {Paddle{}, "ps=4", nil},
+		"run the script without paddle.distributed.launch":                                    {Paddle{}, "ps=1,trainer=3", func(c *Cluster) { c.Command = []string{"python", "-m", "paddle.distributed.launch", "t.py"} }},
+		"WORLD_SIZE=5 is set but is not a multiple of 2 processes":                            {Torch{}, "", func(c *Cluster) { c.Procs, c.UserEnv = 2, []string{"WORLD_SIZE=5"} }},
+		"the server that horovodrun runs: horovodrun python3 t.py":                            {Horovod{}, "", nil},
+		"Muster starts the head and the nodes":                                                {Ray{}, "", func(c *Cluster) { c.Command = []string{"ray", "start", "--head"} }},
+		"more than one worker has the role head":                                              {Ray{}, "head=2,worker=2", nil},
+		"more than 900 processes at the address 10.0.0.1 of worker":                           {LightGBM{}, "", func(c *Cluster) { c.Procs = 901 }},
 	} {
 		t.Run(want, func(t *testing.T) {
 			c := onWorkers(t, 4, tc.roles)

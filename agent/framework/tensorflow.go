@@ -57,10 +57,10 @@ func (t TensorFlow) prepare(c Cluster) (Launch, error) {
 		return Launch{}, err
 	}
 	if !slices.ContainsFunc(tasks, func(r rank) bool { return r.Part != Serves }) {
-		return Launch{}, fmt.Errorf("every worker is ps or evaluator, and these never end: a chief or a worker is needed")
+		return Launch{}, fmt.Errorf("all workers have the role ps or evaluator, which never end: give one the role chief or worker")
 	}
 	if t.Sparse && len(tasks) > 1 && !c.hasRole("ps") {
-		return Launch{}, errors.New("the sparse form needs a ps: without one, each worker knows only itself and trains alone")
+		return Launch{}, errors.New("the sparse TF_CONFIG needs a worker with the role ps: without one, each worker trains alone")
 	}
 	var launch Launch
 	for _, r := range tasks {
@@ -69,8 +69,8 @@ func (t TensorFlow) prepare(c Cluster) (Launch, error) {
 			return Launch{}, err
 		}
 		r.Env = []Var{
-			{Name: "TF_CONFIG", Value: config, Why: "the tasks of the job and which of them this process is"},
-			{Name: "GRPC_FAIL_FAST", Value: "use_caller", Default: true, Why: "a peer that is not up yet is waited for"},
+			{Name: "TF_CONFIG", Value: config, Why: "tasks of the job, and the task of this process"},
+			{Name: "GRPC_FAIL_FAST", Value: "use_caller", Default: true, Why: "makes TensorFlow wait for a peer that is not ready yet"},
 			unbuffered(),
 		}
 		r.Env = append(r.Env, c.sockets(r.node)...)

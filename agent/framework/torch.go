@@ -54,7 +54,7 @@ func prepareTorch(c Cluster) (Launch, error) {
 		r.Env = append(torchRank(c, nodes[0], r), belowTorch(c, nodes[0], r)...)
 		if c.hides() {
 			launch.Files = pythonFiles()
-			r.Env = append(r.Env, pythonPath("a module that refuses a torchrun for one worker of several"))
+			r.Env = append(r.Env, pythonPath("directory of a module that rejects a torchrun for only one of several workers"))
 		}
 		r.Env = append(r.Env, c.sockets(r.node)...)
 		launch.Processes = append(launch.Processes, r.Process)
@@ -68,21 +68,21 @@ func prepareTorch(c Cluster) (Launch, error) {
 // alone.
 func torchRank(c Cluster, master Node, r rank) []Var {
 	vars := []Var{
-		{Name: "RANK", Value: strconv.Itoa(r.Rank), Why: "this process among those of the job"},
-		{Name: "WORLD_SIZE", Value: strconv.Itoa(r.size), Why: "processes of the job"},
-		{Name: "LOCAL_RANK", Value: strconv.Itoa(r.Local), Why: "this process among those of its worker, and its GPU"},
-		{Name: "LOCAL_WORLD_SIZE", Value: strconv.Itoa(r.local), Why: "processes of each worker"},
-		{Name: "GROUP_RANK", Value: strconv.Itoa(r.nodeRank), Why: "this worker, as torchrun calls it"},
-		{Name: "GROUP_WORLD_SIZE", Value: strconv.Itoa(r.nodes), Why: "workers, as torchrun calls them"},
-		{Name: "NODE_RANK", Value: strconv.Itoa(r.nodeRank), Why: "this worker, as Lightning calls it"},
-		{Name: "MASTER_ADDR", Value: master.address(), Why: "the worker of rank 0, where the ranks meet"},
-		{Name: "MASTER_PORT", Value: strconv.Itoa(c.Port + portMeet), Why: "a port that this attempt has for itself"},
-		{Name: "TORCHELASTIC_RUN_ID", Value: runID(c), Why: "Lightning and Transformers see by it that the processes are there already"},
-		{Name: "TORCHELASTIC_RESTART_COUNT", Value: strconv.Itoa(c.Attempt), Why: "the attempt, from 0"},
+		{Name: "RANK", Value: strconv.Itoa(r.Rank), Why: "rank of this process in the job"},
+		{Name: "WORLD_SIZE", Value: strconv.Itoa(r.size), Why: "number of processes in the job"},
+		{Name: "LOCAL_RANK", Value: strconv.Itoa(r.Local), Why: "rank of this process on its worker, and its GPU"},
+		{Name: "LOCAL_WORLD_SIZE", Value: strconv.Itoa(r.local), Why: "number of processes on each worker"},
+		{Name: "GROUP_RANK", Value: strconv.Itoa(r.nodeRank), Why: "index of this worker, under the name that torchrun sets"},
+		{Name: "GROUP_WORLD_SIZE", Value: strconv.Itoa(r.nodes), Why: "number of workers, under the name that torchrun sets"},
+		{Name: "NODE_RANK", Value: strconv.Itoa(r.nodeRank), Why: "index of this worker, under the name that Lightning reads"},
+		{Name: "MASTER_ADDR", Value: master.address(), Why: "address of the worker with rank 0, where the ranks connect"},
+		{Name: "MASTER_PORT", Value: strconv.Itoa(c.Port + portMeet), Why: "a port that only this attempt uses"},
+		{Name: "TORCHELASTIC_RUN_ID", Value: runID(c), Why: "tells Lightning and Transformers that the processes are already started"},
+		{Name: "TORCHELASTIC_RESTART_COUNT", Value: strconv.Itoa(c.Attempt), Why: "number of this attempt, from 0"},
 	}
 	if r.local > 1 {
 		vars = append(vars, Var{Name: "OMP_NUM_THREADS", Value: "1", Default: true,
-			Why: "each process of a worker would start a thread for every core; torchrun's own choice"})
+			Why: "otherwise each process of a worker starts a thread for every core; torchrun also sets 1"})
 	}
 	return append(vars, append(c.onlyCPU(), unbuffered())...)
 }
@@ -93,7 +93,7 @@ func (c Cluster) onlyCPU() []Var {
 	if !c.noGPU() {
 		return nil
 	}
-	return []Var{{Name: "ACCELERATE_USE_CPU", Value: "true", Why: "no worker has a GPU, and Accelerate trains alone on a CPU that it is not told of"}}
+	return []Var{{Name: "ACCELERATE_USE_CPU", Value: "true", Why: "no worker has a GPU, and without this variable Accelerate trains alone on CPUs"}}
 }
 
 // runID differs for each attempt, because two attempts must not share a store.

@@ -27,10 +27,10 @@ func torchrun(c Cluster, nodes []Node) (Launch, error) {
 	for _, r := range ranks {
 		r.byRole()
 		r.Env = []Var{
-			{Name: "PET_NPROC_PER_NODE", Value: strconv.Itoa(c.procsOn(r.node)), Why: "processes that torchrun starts on this worker"},
-			{Name: "NODE_RANK", Value: strconv.Itoa(r.nodeRank), Why: "this worker among those of the job"},
-			{Name: "GROUP_RANK", Value: strconv.Itoa(r.nodeRank), Why: "this worker, as torchrun calls it"},
-			{Name: "GROUP_WORLD_SIZE", Value: strconv.Itoa(r.nodes), Why: "workers, as torchrun calls them"},
+			{Name: "PET_NPROC_PER_NODE", Value: strconv.Itoa(c.procsOn(r.node)), Why: "number of processes that torchrun starts on this worker"},
+			{Name: "NODE_RANK", Value: strconv.Itoa(r.nodeRank), Why: "index of this worker"},
+			{Name: "GROUP_RANK", Value: strconv.Itoa(r.nodeRank), Why: "index of this worker, under the name that torchrun sets"},
+			{Name: "GROUP_WORLD_SIZE", Value: strconv.Itoa(r.nodes), Why: "number of workers, under the name that torchrun sets"},
 		}
 		if launch.Any {
 			r.Env = append(r.Env, elastic(c, nodes[0], r)...)
@@ -38,7 +38,7 @@ func torchrun(c Cluster, nodes []Node) (Launch, error) {
 			r.Env = append(r.Env, static(c, nodes[0], r)...)
 		}
 		r.Env = append(r.Env,
-			Var{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1", Default: true, Why: "ranks of a new attempt would read the old one's addresses"},
+			Var{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1", Default: true, Why: "otherwise ranks of a new attempt read the addresses of the previous attempt"},
 			Var{Name: "PET_REDIRECTS", Value: "0", Default: true, Why: "torch 1.13 under Python 3.11 cannot read its own default"},
 			Var{Name: "PET_TEE", Value: "0", Default: true, Why: "torch 1.13 under Python 3.11 cannot read its own default"},
 			unbuffered())
@@ -76,10 +76,10 @@ func (c Cluster) beforeStore(n Node) int {
 
 func static(c Cluster, master Node, r rank) []Var {
 	return []Var{
-		{Name: "PET_NNODES", Value: strconv.Itoa(r.nodes), Why: "workers of the job"},
-		{Name: "PET_NODE_RANK", Value: strconv.Itoa(r.nodeRank), Why: "this worker among those of the job"},
-		{Name: "PET_MASTER_ADDR", Value: master.address(), Why: "the worker of rank 0, where the ranks meet"},
-		{Name: "PET_MASTER_PORT", Value: strconv.Itoa(c.Port + portMeet), Why: "a port that this attempt has for itself"},
+		{Name: "PET_NNODES", Value: strconv.Itoa(r.nodes), Why: "number of workers"},
+		{Name: "PET_NODE_RANK", Value: strconv.Itoa(r.nodeRank), Why: "index of this worker"},
+		{Name: "PET_MASTER_ADDR", Value: master.address(), Why: "address of the worker with rank 0, where the ranks connect"},
+		{Name: "PET_MASTER_PORT", Value: strconv.Itoa(c.Port + portMeet), Why: "a port that only this attempt uses"},
 	}
 }
 
@@ -96,12 +96,12 @@ func elastic(c Cluster, host Node, r rank) []Var {
 		conf = "is_host=1,last_call_timeout=" + lastCall
 	}
 	return []Var{
-		{Name: "PET_NNODES", Value: strconv.Itoa(r.nodes) + ":" + strconv.Itoa(max(c.MostWorkers, r.nodes)), Why: "the workers that there are, and how many there may be"},
-		{Name: "PET_RDZV_BACKEND", Value: "c10d", Why: "the rendezvous that needs no server of its own"},
-		{Name: "PET_RDZV_ENDPOINT", Value: host.endpoint(c.Port + portStore), Why: "the first worker holds the store"},
-		{Name: "PET_RDZV_ID", Value: runID(c), Why: "the run; an attempt of its own"},
-		{Name: "PET_RDZV_CONF", Value: conf, Why: "the first worker holds the store; torchrun compares names otherwise, and waits 30 s for workers that may never come"},
-		{Name: "PET_LOCAL_ADDR", Value: r.node.address(), Why: "peers dial an address: the worker's own name need not resolve"},
-		{Name: "PET_MAX_RESTARTS", Value: "3", Default: true, Why: "a lost worker ends the ranks of all, which torchrun counts as a restart"},
+		{Name: "PET_NNODES", Value: strconv.Itoa(r.nodes) + ":" + strconv.Itoa(max(c.MostWorkers, r.nodes)), Why: "current number of workers, and the maximum"},
+		{Name: "PET_RDZV_BACKEND", Value: "c10d", Why: "the rendezvous backend that needs no separate server"},
+		{Name: "PET_RDZV_ENDPOINT", Value: host.endpoint(c.Port + portStore), Why: "the first worker hosts the rendezvous store"},
+		{Name: "PET_RDZV_ID", Value: runID(c), Why: "ID of this attempt of the run"},
+		{Name: "PET_RDZV_CONF", Value: conf, Why: "the first worker hosts the rendezvous store; otherwise torchrun compares host names, and waits 30 s for workers that may never join"},
+		{Name: "PET_LOCAL_ADDR", Value: r.node.address(), Why: "peers connect to an address, so the worker's host name does not have to resolve"},
+		{Name: "PET_MAX_RESTARTS", Value: "3", Default: true, Why: "a lost worker ends all ranks, which torchrun counts as a restart"},
 	}
 }

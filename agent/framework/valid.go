@@ -45,13 +45,13 @@ func Validate(l Launch, c Cluster) error {
 func validProcess(p Process, c Cluster) error {
 	switch {
 	case p.Worker < 0 || p.Worker >= len(c.Workers):
-		return fmt.Errorf("it is on worker %d, and there are %d", p.Worker, len(c.Workers))
+		return fmt.Errorf("it is on worker %d, but there are only %d workers", p.Worker, len(c.Workers))
 	case p.Rank < -1:
-		return fmt.Errorf("its rank is %d", p.Rank)
+		return fmt.Errorf("its rank is %d, want -1 or more", p.Rank)
 	case p.Local < 0:
-		return fmt.Errorf("its local rank is %d", p.Local)
+		return fmt.Errorf("its local rank is %d, want 0 or more", p.Local)
 	case p.Index < 0:
-		return fmt.Errorf("its index is %d", p.Index)
+		return fmt.Errorf("its index is %d, want 0 or more", p.Index)
 	case p.Part < Works || p.Part > Serves:
 		return fmt.Errorf("its part is %d, want %d to %d", p.Part, Works, Serves)
 	case p.Role != "" && !printable(p.Role):
@@ -63,7 +63,7 @@ func validProcess(p Process, c Cluster) error {
 	if p.After != "" {
 		host, port, err := net.SplitHostPort(p.After)
 		if err != nil || host == "" || port == "" {
-			return fmt.Errorf("it starts after %.80q, which is no host:port", p.After)
+			return fmt.Errorf("it starts after %.80q, which is not HOST:PORT", p.After)
 		}
 	}
 	return validEnv(p.Env)
@@ -81,7 +81,7 @@ func validRanks(all []Process) error {
 	most := map[int]int{} // number of ranks of a worker
 	for i, p := range all {
 		if j, twice := seats[seat{p.Role, p.Index}]; twice {
-			return fmt.Errorf("processes %d and %d are both %q %d", j, i, p.Role, p.Index)
+			return fmt.Errorf("processes %d and %d both have the role %q and the index %d", j, i, p.Role, p.Index)
 		}
 		seats[seat{p.Role, p.Index}] = i
 		if p.Rank < 0 {
@@ -100,10 +100,10 @@ func validRanks(all []Process) error {
 	}
 	for i, p := range all {
 		if p.Rank >= len(ranks) {
-			return fmt.Errorf("process %d has rank %d, and there are %d ranks", i, p.Rank, len(ranks))
+			return fmt.Errorf("process %d has rank %d, but there are only %d ranks", i, p.Rank, len(ranks))
 		}
 		if p.Rank >= 0 && p.Local >= most[p.Worker] {
-			return fmt.Errorf("process %d has local rank %d, and worker %d has %d ranks", i, p.Local, p.Worker, most[p.Worker])
+			return fmt.Errorf("process %d has local rank %d, but worker %d has only %d ranks", i, p.Local, p.Worker, most[p.Worker])
 		}
 	}
 	return nil
@@ -114,13 +114,13 @@ func validEnv(env []Var) error {
 	for _, v := range env {
 		switch {
 		case v.Name == "" || strings.ContainsAny(v.Name, "=\x00") || !printable(v.Name):
-			return fmt.Errorf("%.80q cannot be the name of a variable", v.Name)
+			return fmt.Errorf("%.80q is not the name of a variable", v.Name)
 		case seen[v.Name]:
 			return fmt.Errorf("%s is set twice", v.Name)
 		case strings.ContainsRune(v.Value, 0):
 			return fmt.Errorf("the value of %s has a zero byte", v.Name)
 		case !printable(v.Why):
-			return fmt.Errorf("%s does not say why it is set, in one line", v.Name)
+			return fmt.Errorf("the reason for %s is not one line of printable text", v.Name)
 		}
 		seen[v.Name] = true
 	}
@@ -146,11 +146,11 @@ func validFiles(files []File) error {
 		total += len(f.Data)
 		switch {
 		case f.Name == "" || f.Name == "." || f.Name == ".." || strings.Contains(f.Name, "/") || !printable(f.Name):
-			return fmt.Errorf("%.80q cannot be the name of a file: no directory part, no control characters", f.Name)
+			return fmt.Errorf("%.80q is not a file name, want no directory and no control characters", f.Name)
 		case seen[f.Name]:
-			return fmt.Errorf("file %s is there twice", f.Name)
+			return fmt.Errorf("file %s is given twice", f.Name)
 		case len(f.Data) > mostFile || total > mostFiles:
-			return fmt.Errorf("file %s is too large: %d bytes, %d with those before it; a file may have %d, all together %d",
+			return fmt.Errorf("file %s is too large: %d bytes, and %d with the files before it; the limits are %d for one file and %d for all",
 				f.Name, len(f.Data), total, mostFile, mostFiles)
 		}
 		seen[f.Name] = true

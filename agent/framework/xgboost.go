@@ -17,10 +17,10 @@ type XGBoost struct{}
 func (XGBoost) Prepare(c Cluster) (Launch, error) {
 	launch, err := boosted(c, "xgboost", func(ranks []rank, r rank) []Var {
 		return []Var{
-			{Name: "DMLC_TRACKER_URI", Value: ranks[0].node.address(), Why: "task 0 holds the tracker; the script passes it as dmlc_tracker_uri"},
-			{Name: "DMLC_TRACKER_PORT", Value: strconv.Itoa(c.Port + portMeet), Why: "a port that this attempt has for itself; dmlc_tracker_port"},
-			{Name: "DMLC_TASK_ID", Value: padded(r.Rank, r.size), Why: "this process; the tracker sorts tasks as text, hence the zeros; dmlc_task_id"},
-			{Name: "DMLC_NUM_WORKER", Value: strconv.Itoa(r.size), Why: "processes of the job, for the tracker"},
+			{Name: "DMLC_TRACKER_URI", Value: ranks[0].node.address(), Why: "address of task 0, which runs the tracker; the script passes it as dmlc_tracker_uri"},
+			{Name: "DMLC_TRACKER_PORT", Value: strconv.Itoa(c.Port + portMeet), Why: "a port that only this attempt uses; dmlc_tracker_port"},
+			{Name: "DMLC_TASK_ID", Value: padded(r.Rank, r.size), Why: "index of this process, with zeros because the tracker sorts tasks as text; dmlc_task_id"},
+			{Name: "DMLC_NUM_WORKER", Value: strconv.Itoa(r.size), Why: "number of processes in the job, for the tracker"},
 		}
 	})
 	if err != nil {

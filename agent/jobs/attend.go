@@ -106,7 +106,7 @@ func (a Attendance) report(c *metrics.Collector) error {
 		err = outfile.Write(path, text, metrics.Ours)
 	}
 	if err != nil {
-		return failure.New(names.ExitOutput, "--metrics-file names another place", "write metrics: %w", err)
+		return failure.New(names.ExitOutput, "--metrics-file=FILE writes them elsewhere", "write metrics: %w", err)
 	}
 	a.Say("%d of %d metrics written to %s", len(entries), len(c.Series()), path)
 	return nil

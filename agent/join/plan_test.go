@@ -48,7 +48,7 @@ func TestLaunchOf(t *testing.T) {
 		launch, err := cfg.launchOf(table(3), 0, 21000, place{dir: "/run", agent: "/agent"})
 		require.NoError(t, err)
 		require.Len(t, launch.Processes, 3)
-		require.Contains(t, launch.Processes[2].Env, framework.Var{Name: "PET_NNODES", Value: want, Why: "for scripts that start torchrun"})
+		require.Contains(t, launch.Processes[2].Env, framework.Var{Name: "PET_NNODES", Value: want, Why: "for a torchrun behind a script: number of workers"})
 	}
 	_, err = Config{Workers: 3, Command: []string{"sh", "-c", "torchrun --standalone train.py"}}.launchOf(table(3), 0, 21000, place{dir: "/run", agent: "/agent"})
 	require.ErrorContains(t, err, "torchrun --standalone would start a separate job on each of the 3 workers")
@@ -76,7 +76,7 @@ func TestCompat(t *testing.T) {
 
 	for want, wrong := range map[string]func(*Config){
 		"the job needs a name":                                  func(c *Config) { c.Job = "" },
-		"--compat=v0 is not known":                              func(c *Config) { c.Compat = "v0" },
+		"--compat=v0: unknown value":                            func(c *Config) { c.Compat = "v0" },
 		"--compat=kubeflow-v1 does not support --framework=ray": func(c *Config) { c.Framework = "ray" },
 	} {
 		c := cfg

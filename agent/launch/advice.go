@@ -33,7 +33,7 @@ func (r *runner) advice(a *attempt) string {
 		return verdict.OwnCodes()[e.Code]
 	}
 	if name := r.meantFor(e); name != "" {
-		return e.Name + " ran in the launcher alone: --framework=" + name + " starts it on each worker"
+		return e.Name + " ran only in the launcher: --framework=" + name + " starts it on each worker"
 	}
 	return ""
 }

@@ -151,7 +151,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	s.Bystanders = supervise.NewBystanders(r.cfg, r.wg.Go, r.links.Askers, a.hang, r.tally)
 	defer r.tally.HearFailed(nil)
 	if r.cfg.ExitWithin > 0 && !s.Reporting() {
-		r.voice.Warn("--exit-within=%s: when ranks end cannot be told: a worker's agent does not report it", phrase.Brief(r.cfg.ExitWithin))
+		r.voice.Warn("--exit-within=%s has no effect: the agent of a worker is too old to report when ranks end", phrase.Brief(r.cfg.ExitWithin))
 	}
 	workers := len(a.workers) // in an elastic run, others may be there at the end
 	s.Watch(ctx)
@@ -204,12 +204,12 @@ func (r *runner) pronounceCommand(a *attempt) {
 		r.voice.Hint(r.advice(a))
 	}
 	if r.alone(e) {
-		r.voice.Warn("%s ran in the launcher alone, and on none of the %s", e.Name, phrase.Count(e.Workers, "worker"))
+		r.voice.Warn("%s ran only in the launcher, and on none of the %s", e.Name, phrase.Count(e.Workers, "worker"))
 		name := r.meantFor(e)
 		if name == "" {
 			name = "torch, jax, tensorflow, plain..."
 		}
-		r.voice.Hint("--framework=" + name + " starts it on each; --exit=command says that this was meant")
+		r.voice.Hint("--framework=" + name + " starts it on each worker; --exit=command accepts a run in the launcher only")
 	}
 }
 

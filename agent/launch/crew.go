@@ -125,7 +125,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		Release: func() { out.Close(); complaints.Close() },
 		Calm:    func() bool { return a.watcher.Leaving() },
 		OnWait: func(label, address string, soFar time.Duration) {
-			r.voice.Say("%s waits for somebody to listen on %s, for %s so far", label, address, phrase.Seconds(soFar))
+			r.voice.Say("%s is waiting for a process to listen on %s (%s so far)", label, address, phrase.Seconds(soFar))
 		},
 		Witness: r.witness(look), WitnessTime: hang.FailureStacks,
 		OnFailure: func(f group.Failure, others int) {
@@ -149,7 +149,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 				r.tally.Preempt(c.group.Worker(e.Member))
 			}
 			if failed && planned.Any && !c.leaves.Load() && !(planned.Elastic && fleet.CauseOfLost(e.Err)) { // see supervise.Roster
-				r.voice.Say("%s on %s ended badly; the job goes on without it", c.group.Label(e.Member), c.group.Worker(e.Member))
+				r.voice.Say("%s on %s failed; the job continues without it", c.group.Label(e.Member), c.group.Worker(e.Member))
 			}
 		},
 	})
@@ -166,7 +166,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	s.Aftermath(ctx, c.result.Code != 0)
 	s.NotePreempted()
 	for _, left := range c.result.Left {
-		r.voice.Warn("%s was given up: its end was not told in time, or nobody reads what it has written", left)
+		r.voice.Warn("gave up on %s: its end was not reported in time, or its output is not read", left)
 	}
 	r.judgeCrew(a, c.result)
 	return nil

@@ -37,7 +37,7 @@ func (r *runner) adapt(a *attempt, who *supervise.Roster, c rendezvous.Change, t
 	r.report.TookPart(present)
 	planned, err := r.rewrite(a, present)
 	if err != nil {
-		r.voice.Warn("the workers have changed, and it could not be told: %v", err)
+		r.voice.Warn("cannot update the hostfile after a change of the workers: %v", err)
 		planned = a.plan
 	}
 	for _, w := range slices.Concat(c.Joined, c.Back) {
@@ -50,7 +50,7 @@ func (r *runner) adapt(a *attempt, who *supervise.Roster, c rendezvous.Change, t
 	a.plan = planned
 	for _, w := range c.Joined {
 		if err := r.enlist(a, w); err != nil {
-			r.voice.Warn("worker %s joined, and nothing could be started there: %v", w.Name, err)
+			r.voice.Warn("worker %s joined, but its processes cannot be started: %v", w.Name, err)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func (a *attempt) end() retry.End {
 	e.Infra = a.infra() || verdict.HydraBroke(a.evidence)
 	if len(leaving) > 0 {
 		e.Preempted = true
-		told := "worker " + leaving[0] + " was told to go from outside"
+		told := fmt.Sprintf("worker %s was told to stop from outside", leaving[0])
 		if by := a.watcher.GoneBy(leaving[0]); by != "" {
 			told += ": " + by
 		}

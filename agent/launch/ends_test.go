@@ -48,9 +48,9 @@ func TestEndOfAnAttempt(t *testing.T) {
 		"told to stop from outside": {result: told, evidence: verdict.Evidence{Leaving: []string{"w-1"}},
 			want: retry.End{Code: 76, Preempted: true, Why: rank1 + " was ended because its worker was told to stop from outside"}},
 		"a peer fails because of that": {result: killed, evidence: verdict.Evidence{Leaving: []string{"w-0"}},
-			want: retry.End{Code: 137, Preempted: true, Why: "worker w-0 was told to go from outside; " + rank1 + " was killed by SIGKILL"}},
+			want: retry.End{Code: 137, Preempted: true, Why: "worker w-0 was told to stop from outside; " + rank1 + " was killed by SIGKILL"}},
 		"lost when it was told to go": {result: gone, evidence: verdict.Evidence{Lost: []verdict.Lost{{Worker: "w-1", Cause: "evicted", Leaving: true}}},
-			want: retry.End{Code: 76, Lost: true, Infra: true, Preempted: true, Why: "worker w-1 was told to go from outside; worker w-1 lost: evicted"}},
+			want: retry.End{Code: 76, Lost: true, Infra: true, Preempted: true, Why: "worker w-1 was told to stop from outside; worker w-1 lost: evicted"}},
 		"we ended it": {result: killed, anew: "worker w-3 joined", want: retry.End{Code: 137, Asked: true, Why: "worker w-3 joined"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestEndOfACommand(t *testing.T) {
 		"out of memory": {verdict.Evidence{Command: verdict.Command{Code: 137}, Starved: []string{"w-2"}},
 			retry.End{Code: 137, OOM: true, Why: "worker w-2 ran out of memory: the kernel killed a process there (OOM); mpirun exited with 137"}, "w-2", ""},
 		"everything ran in the launcher": {verdict.Evidence{}, retry.End{Code: 76,
-			Why: "mpirun said 0, but it started nothing on any of the 3 workers: everything ran in the launcher"}, "", ""},
+			Why: "mpirun exited with 0, but it started nothing on any of the 3 workers: everything ran in the launcher"}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.e.Name, tc.e.Rule, tc.e.Workers = "mpirun", verdict.ExitStrict, 3
@@ -111,7 +111,7 @@ func TestOriginOfAFailedSession(t *testing.T) {
 	e := verdict.Evidence{Command: verdict.Command{Name: "deepspeed", Rule: verdict.ExitScript}, Workers: 2, Opened: 2, Starters: []verdict.StarterEnd{
 		{LaunchEnd: verdict.LaunchEnd{Name: "deepspeed"}, Bad: []verdict.BadSession{{Worker: "w-1", Code: 137, What: "was killed by SIGKILL"}}}}}
 	a := &attempt{command: &command.Command{}, evidence: e, verdict: verdict.Judge(e), watcher: &supervise.Supervisor{}}
-	require.Equal(t, retry.End{Code: 137, Why: "deepspeed said 0, but its session on worker w-1 was killed by SIGKILL"}, a.end())
+	require.Equal(t, retry.End{Code: 137, Why: "deepspeed exited with 0, but its session on worker w-1 was killed by SIGKILL"}, a.end())
 	worker, rank := a.origin()
 	require.Equal(t, []string{"w-1", ""}, []string{worker, rank})
 }

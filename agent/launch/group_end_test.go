@@ -37,7 +37,7 @@ func TestJudgeGroup(t *testing.T) {
 		"a worker lost, yet well":  {lost: gone, want: verdict.Verdict{}},
 		"a worker left":            {result: leaves, lost: gone, want: verdict.Verdict{Code: 76, Why: "worker w-1 was told to stop from outside"}},
 		"and was done":             {result: group.Result{Stopped: true}, lost: gone, want: verdict.Verdict{Code: 76, Why: "worker w-1 lost: its node is lost"}},
-		"stopped, nobody told why": {result: group.Result{Stopped: true}, want: verdict.Verdict{Code: 70, Why: "the group was stopped, and nobody knows why"}},
+		"stopped, nobody told why": {result: group.Result{Stopped: true}, want: verdict.Verdict{Code: 70, Why: "the group was stopped for an unknown reason"}},
 	} {
 		require.Equal(t, tc.want, verdict.JudgeGroup(tc.told, groupEnd(tc.result), tc.lost), name)
 	}

@@ -34,7 +34,7 @@ func (r *runner) repeat(ctx, working context.Context, workers []rendezvous.Worke
 		if !d.Again {
 			r.pronounce(a, d)
 			if err := r.sweep(working, a); err != nil {
-				r.log.Warn("the command left something behind", "error", err)
+				r.log.Warn("processes of the command are still running", "error", err)
 			}
 			return nil
 		}

@@ -41,7 +41,7 @@ func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decis
 	r.place.Trouble(r.voice, d.Sentence, time.Now().Add(restartShown))
 	r.tees.Drain(r.voice)
 	if err := r.sweep(working, a); err != nil {
-		return nil, failure.New(names.ExitBug, "nothing is begun again beside what is left of an attempt", "restart: %w", err)
+		return nil, failure.New(names.ExitBug, "a restart needs all processes of the previous attempt to end", "restart: %w", err)
 	}
 	if err := r.clearBut(ctx, working, a.workers, a.watcher.Departing()); err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (r *runner) clearBut(ctx, working context.Context, workers []rendezvous.Wor
 		cleared <- r.links.End(telling, true, min(r.cfg.Grace, clearGrace), going, func(string) bool { return false })
 	})
 	late := time.AfterFunc(clearTold, func() {
-		r.voice.Say("waiting until the workers have confirmed that nothing of the last attempt runs there%s", r.unheard())
+		r.voice.Say("waiting for workers to stop the previous attempt%s", r.unheard())
 	})
 	defer late.Stop()
 	s := r.observer(slices.DeleteFunc(slices.Clone(workers), func(w rendezvous.Worker) bool { return going[w.Name] }))
@@ -92,7 +92,7 @@ func (r *runner) clearBut(ctx, working context.Context, workers []rendezvous.Wor
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case ended && err != nil:
-		return failure.New(names.ExitDeadline, "--timeout is how long to wait", "restart: %s", phrase.OneLine(err))
+		return failure.New(names.ExitDeadline, "--timeout sets how long to wait", "restart: %s", phrase.OneLine(err))
 	case !ended:
 		r.hurry = true
 	}
@@ -120,7 +120,7 @@ func (r *runner) unheard() string {
 	if len(list) == 0 {
 		return ""
 	}
-	return "; not heard from: " + strings.Join(list[:min(len(list), 5)], ", ")
+	return " (no answer: " + strings.Join(list[:min(len(list), 5)], ", ") + ")"
 }
 
 // rest waits before the next attempt.

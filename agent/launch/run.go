@@ -153,7 +153,7 @@ func Run(ctx context.Context, cfg config.Config, streams console.Streams, log *s
 		return code, err // the user wants the report as the termination message
 	}
 	if werr := report.LastWords(cfg.TerminationLog, code, why, r.epilogue, r.report.Attempts); werr != nil {
-		log.Warn("no termination message", "error", werr)
+		log.Warn("cannot write the termination message", "error", werr)
 	}
 	return code, err
 }
@@ -226,7 +226,7 @@ func (r *runner) findCluster(ctx, working context.Context) error {
 		return err
 	}
 	r.cfg = r.cfg.WithNamespace(k.Namespace)
-	starting, cancel := wait.Within(ctx, r.cfg.Timeout, errors.New("deadline passed"))
+	starting, cancel := wait.Within(ctx, r.cfg.Timeout, errors.New("--timeout has passed"))
 	defer cancel()
 	epoch, err := k.Epoch(starting, r.cfg, command.NewRunID())
 	if err != nil {
@@ -296,7 +296,7 @@ func (r *runner) teardown(working context.Context) {
 	})
 	if err := r.links.End(telling, r.cfg.KeepWorkers, grace, r.silent, r.tally.IsLeaving); err != nil {
 		r.voice.Warn("%s", phrase.OneLine(err))
-		r.voice.Hint(fmt.Sprintf("a worker that does not hear from us stops everything after the lease (%s)", r.cfg.Lease))
+		r.voice.Hint(fmt.Sprintf("a worker without contact to the launcher ends its processes after the lease (%s)", r.cfg.Lease))
 	}
 }
 
@@ -313,7 +313,7 @@ func (r *runner) close() {
 	if r.links != nil {
 		r.links.Close()
 		if err := r.fleet.Sweep(context.Background()); err != nil {
-			r.log.Warn("fake workers left something behind", "error", err)
+			r.log.Warn("processes of fake workers are still running", "error", err)
 		}
 	}
 	r.wg.Wait()

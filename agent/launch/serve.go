@@ -195,7 +195,7 @@ func unstarted(why string) string {
 func (s *service) stacksOf(l *fleet.Links, cfg config.Config) func(context.Context, []string) []string {
 	if cfg.Stacks == config.StacksNever {
 		return func(context.Context, []string) []string {
-			return []string{"stacks are not taken here: agent run was given --stacks=never"}
+			return []string{"stacks are not collected: agent run has --stacks=never"}
 		}
 	}
 	return func(ctx context.Context, numbers []string) []string {

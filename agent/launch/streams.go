@@ -106,7 +106,7 @@ func (r *runner) commandLine(ctx context.Context, planned plan.Plan, env []strin
 	}
 	option := console.TagOption(text)
 	if option == nil {
-		r.voice.Warn("--output=tag: the family of %s is not known by what `%s --version` says; its output is not tagged", argv[0], argv[0])
+		r.voice.Warn("--output=tag: the output of %s is not tagged: `%s --version` names no known MPI", argv[0], argv[0])
 	}
 	return append(append(append([]string(nil), argv[0]), option...), argv[1:]...), nil
 }

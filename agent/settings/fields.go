@@ -56,7 +56,7 @@ func set(field any, text string) (err error) {
 	case *bool:
 		*p, err = strconv.ParseBool(text)
 	default:
-		err = fmt.Errorf("a %T has none", field)
+		err = fmt.Errorf("a field of type %T has no default", field)
 	}
 	return err
 }

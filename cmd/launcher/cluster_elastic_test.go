@@ -124,8 +124,8 @@ func TestElasticTooFew(t *testing.T) {
 	eventually(t, "the command runs", func() bool { _, err := os.Stat(c.file("started")); return err == nil })
 	c.take(1)
 	require.Equal(t, names.ExitDeadline, l.end(t), l.err.String())
-	require.Contains(t, l.err.String(), "agent: 1 of at least 2 workers there; waiting up to 8s for others")
-	require.Contains(t, l.err.String(), "agent: 1 of at least 2 workers there for 8.0 s")
+	require.Contains(t, l.err.String(), "agent: 1 of at least 2 workers ready; waiting up to 8s for more")
+	require.Contains(t, l.err.String(), "agent: only 1 of at least 2 workers ready for 8.0 s")
 	require.Zero(t, c.exited(0))
 }
 

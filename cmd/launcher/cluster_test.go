@@ -336,7 +336,7 @@ func TestClusterSurvivesAPIServer(t *testing.T) {
 		require.Equal(t, want.String(), string(got))
 	}
 	require.GreaterOrEqual(t, l.figures(t).Redials, 2)
-	require.Contains(t, l.err.String(), "links redialled")
+	require.Contains(t, l.err.String(), "links redialed")
 }
 
 func TestClusterPodDeleted(t *testing.T) {

@@ -265,7 +265,7 @@ func naming(text string, bare bool, e event) (said string, named bool) {
 	}
 	for line := range strings.Lines(text) {
 		line = strings.Trim(line, " \t\n\x00") // Open MPI 5 writes a NUL after its message
-		if bare || strings.HasPrefix(line, "agent: ") && !strings.HasPrefix(line, "agent: rehearsing:") && !strings.Contains(line, " is set and kept in place of ") {
+		if bare || strings.HasPrefix(line, "agent: ") && !strings.HasPrefix(line, "agent: injecting a fault:") && !strings.Contains(line, " is set and kept in place of ") {
 			if word.MatchString(line) {
 				return line, true
 			}

@@ -77,7 +77,7 @@ func TestBadInputNobody(t *testing.T) {
 		says: []string{
 			`^agent: wait for workers: 0 of 2 workers are ready after (19|20|21)s$`,
 			`^selector: muster.dev/job=x-slipp, in namespace NS: 0 pods match$`,
-			`hint: no pod has these labels: .* kubectl get pods -n NS --show-labels$`, `^hint: --timeout is how long to wait$`,
+			`hint: no pod has these labels: .* kubectl get pods -n NS --show-labels$`, `^hint: --timeout sets how long to wait$`,
 		},
 	}
 	explain(t, s, []explainRow{row})

@@ -218,9 +218,9 @@ func (c culpritCell) tells(t *testing.T, o outcome, said string, attempt, rank i
 	case !c.way.mpi:
 		named = `rank ` + strconv.Itoa(rank) + ` on ` + regexp.QuoteMeta(worker) + ` ` + end.says
 	case c.moment.seconds == 0 && attempt == c.attempts-1 && a.Worker == "": // Open MPI 5 tells no host
-		named, worker = `rank `+strconv.Itoa(rank)+`( \(pid \d+\))? `+end.says+`, as \S+ said`, ""
+		named, worker = `rank `+strconv.Itoa(rank)+`( \(pid \d+\))? `+end.says+`, as \S+ reported`, ""
 	case c.moment.seconds == 0 && attempt == c.attempts-1:
-		named = regexp.QuoteMeta(worker) + `: rank ` + strconv.Itoa(rank) + `(, \S* ?\(pid \d+\),|( \(pid \d+\))?) ` + end.says + `(, as \S+ said)?`
+		named = regexp.QuoteMeta(worker) + `: rank ` + strconv.Itoa(rank) + `(, \S* ?\(pid \d+\),|( \(pid \d+\))?) ` + end.says + `(, as \S+ reported)?`
 	}
 	require.Equal(t, worker, a.Worker, what)
 	require.Regexp(t, named, a.Why, what)
@@ -293,9 +293,9 @@ func TestLeftWithoutFinalize(t *testing.T) {
 	o := run(t, agentRun(t, []string{"--fake=2"}, "mpirun.openmpi", "-n", "2", families[0].program("act"), "exit", "0", "1", "1"))
 	o.wants(t, 1)
 	if !strings.Contains(o.err, "exiting improperly") { // where the victims' ends reached mpirun first
-		require.Contains(t, o.err, "agent: which rank ended first is not known; mpirun.openmpi exited with 1\n")
+		require.Contains(t, o.err, "agent: which rank ended first is unknown; mpirun.openmpi exited with 1\n")
 		return
 	}
-	require.Regexp(t, `(?m)^agent: (worker 127\.0\.0\.3: )?rank 1 \(pid \d+\) exited without MPI_Finalize, as mpirun.openmpi said; mpirun.openmpi exited with 1$`, o.err)
+	require.Regexp(t, `(?m)^agent: (worker 127\.0\.0\.3: )?rank 1 \(pid \d+\) exited without MPI_Finalize, as mpirun.openmpi reported; mpirun.openmpi exited with 1$`, o.err)
 	require.Equal(t, "rank 1", o.report.Attempts[0].Rank)
 }

@@ -256,11 +256,11 @@ func (s *stage) zero(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	s.run(ts, neg, all)
 	if args[0] == "0" {
-		require.NotContains(s.t, s.last.err, " said 0, but ")
+		require.NotContains(s.t, s.last.err, " exited with 0, but ")
 		return
 	}
 	require.Contains(s.t, s.last.err, "agent: "+strings.ReplaceAll(args[1], `\n`, "\n"))
-	if strings.Contains(args[1], " said 0, but ") {
+	if strings.Contains(args[1], " exited with 0, but ") {
 		require.Regexp(s.t, "(?m)^hint: .*--exit=command ", s.last.err)
 	}
 }

@@ -73,7 +73,7 @@ func TestRanksThatPollAreSuspected(t *testing.T) {
 			require.Positive(t, said, o.err)
 			require.Equal(t, said, strings.Count(o.err, "may hang"), o.err)
 			// Ranks that get no processor for a while seem to move.
-			require.LessOrEqual(t, said, 1+strings.Count(o.err, "something moves again"), o.err)
+			require.LessOrEqual(t, said, 1+strings.Count(o.err, "makes progress again"), o.err)
 			require.NotContains(t, o.err, "seems to hang")
 			require.Regexp(t, `(?m)^agent:     File ".*polls.py", line \d+ in (meet|exchange)$`, o.err)
 			require.Len(t, o.report.Blames, said)

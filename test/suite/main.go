@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/test/suite/draw"
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/hangs"
+	"github.com/musterhq/muster/test/suite/messages"
 	"github.com/musterhq/muster/test/suite/nightly"
 	"github.com/musterhq/muster/test/suite/pair"
 	"github.com/musterhq/muster/test/suite/reference"
@@ -31,6 +32,7 @@ const usage = `usage:
   go run ./test/suite pair --before DIR --after DIR [--workers N] [--rounds N]
                                         a launch with the agent of each DIR, turn by turn: seconds, and their ratio
   go run ./test/suite reference          write the generated parts of docs/reference, with the programs in bin
+  go run ./test/suite messages [DIR...]  errors and warnings (of the product's DIRs) that docs/troubleshooting does not explain
   go run ./test/suite record --name N --log raw/FILE.json[#KEY] [--op '<=' --bar B] [--unit U] [--command C]`
 
 func main() {
@@ -58,10 +60,35 @@ func run(args []string) error {
 		return playPair(args[1:])
 	case len(args) == 1 && args[0] == "reference":
 		return reference.Write(context.Background(), ".", "bin")
+	case len(args) > 0 && args[0] == "messages":
+		return unexplained(args[1:])
 	case len(args) > 0 && args[0] == "draw":
 		return drawPart(args[1:])
 	}
 	return errors.New(usage)
+}
+
+// unexplained prints the messages below dirs that have no entry in the catalog, and the lines of the catalog
+// that are no message.
+func unexplained(dirs []string) error {
+	all, err := messages.Collect(".")
+	if err != nil {
+		return err
+	}
+	catalog, err := messages.Catalog("docs/troubleshooting")
+	if err != nil {
+		return err
+	}
+	missing, stale := messages.Compare(all, catalog)
+	for _, m := range missing {
+		if len(dirs) == 0 || slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(m.At, dir) }) {
+			fmt.Println(m.At + ": " + m.Text)
+		}
+	}
+	for _, line := range stale {
+		fmt.Println("no such message: " + line)
+	}
+	return nil
 }
 
 // playNight plays the suites on what is checked out.

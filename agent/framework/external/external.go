@@ -34,14 +34,14 @@ func Parse(text string) (Program, error) {
 	}
 	p := Program{Name: name, Path: rest[:at]}
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != "" {
-		return Program{}, fmt.Errorf("--plugin=%s: %q is no name: letters, digits, '-', '_' and '.'", text, name)
+		return Program{}, fmt.Errorf("--plugin=%s: %q is not a name, want letters, digits, '-', '_' and '.'", text, name)
 	}
 	if !filepath.IsAbs(p.Path) {
-		return Program{}, fmt.Errorf("--plugin %s: its path %q must be absolute", name, p.Path)
+		return Program{}, fmt.Errorf("--plugin %s: path %q is not absolute", name, p.Path)
 	}
 	sum, err := hex.DecodeString(rest[at+len("@sha256:"):])
 	if err != nil || len(sum) != len(p.Sum) {
-		return Program{}, fmt.Errorf("--plugin %s: %q is no SHA-256: 64 hexadecimal digits, as sha256sum prints them", name, rest[at+len("@sha256:"):])
+		return Program{}, fmt.Errorf("--plugin %s: %q is not a SHA-256 sum, want 64 hexadecimal digits as sha256sum prints them", name, rest[at+len("@sha256:"):])
 	}
 	copy(p.Sum[:], sum)
 	return p, nil
@@ -69,9 +69,9 @@ func Find(flags []string, name string) (Program, error) {
 		return *found, nil
 	}
 	if there == nil {
-		return Program{}, fmt.Errorf("--framework=%s%s: no --plugin says which program that is", Prefix, name)
+		return Program{}, fmt.Errorf("--framework=%s%s: no --plugin has this name", Prefix, name)
 	}
-	return Program{}, fmt.Errorf("--framework=%s%s: --plugin names %s only", Prefix, name, strings.Join(there, ", "))
+	return Program{}, fmt.Errorf("--framework=%s%s: no --plugin has this name, want one of %s", Prefix, name, strings.Join(there, ", "))
 }
 
 // Config says what to open, and how.

@@ -21,13 +21,13 @@ func TestParse(t *testing.T) {
 		"":                         "--plugin= is not NAME=/path@sha256:HEX",
 		"x":                        "--plugin=x is not NAME=/path@sha256:HEX",
 		"x=/p":                     "--plugin=x=/p is not NAME=/path@sha256:HEX",
-		"=/p@sha256:" + sum:        "--plugin==/p@sha256:" + sum + `: "" is no name: letters, digits, '-', '_' and '.'`,
-		"a b=/p@sha256:" + sum:     "--plugin=a b=/p@sha256:" + sum + `: "a b" is no name: letters, digits, '-', '_' and '.'`,
-		"x=p/q@sha256:" + sum:      `--plugin x: its path "p/q" must be absolute`,
-		"x=/p@sha256:":             `--plugin x: "" is no SHA-256: 64 hexadecimal digits, as sha256sum prints them`,
-		"x=/p@sha256:" + sum[1:]:   `--plugin x: "` + sum[1:] + `" is no SHA-256: 64 hexadecimal digits, as sha256sum prints them`,
-		"x=/p@sha256:g" + sum[1:]:  `--plugin x: "g` + sum[1:] + `" is no SHA-256: 64 hexadecimal digits, as sha256sum prints them`,
-		"x=/p@sha256:" + sum + sum: `--plugin x: "` + sum + sum + `" is no SHA-256: 64 hexadecimal digits, as sha256sum prints them`,
+		"=/p@sha256:" + sum:        "--plugin==/p@sha256:" + sum + `: "" is not a name, want letters, digits, '-', '_' and '.'`,
+		"a b=/p@sha256:" + sum:     "--plugin=a b=/p@sha256:" + sum + `: "a b" is not a name, want letters, digits, '-', '_' and '.'`,
+		"x=p/q@sha256:" + sum:      `--plugin x: path "p/q" is not absolute`,
+		"x=/p@sha256:":             `--plugin x: "" is not a SHA-256 sum, want 64 hexadecimal digits as sha256sum prints them`,
+		"x=/p@sha256:" + sum[1:]:   `--plugin x: "` + sum[1:] + `" is not a SHA-256 sum, want 64 hexadecimal digits as sha256sum prints them`,
+		"x=/p@sha256:g" + sum[1:]:  `--plugin x: "g` + sum[1:] + `" is not a SHA-256 sum, want 64 hexadecimal digits as sha256sum prints them`,
+		"x=/p@sha256:" + sum + sum: `--plugin x: "` + sum + sum + `" is not a SHA-256 sum, want 64 hexadecimal digits as sha256sum prints them`,
 		"x=/p@md5:" + sum:          "--plugin=x=/p@md5:" + sum + " is not NAME=/path@sha256:HEX",
 	} {
 		_, err := Parse(text)
@@ -44,8 +44,8 @@ func TestFind(t *testing.T) {
 		flags []string
 		want  string
 	}{
-		{nil, "--framework=plugin:c: no --plugin says which program that is"},
-		{[]string{a, b}, "--framework=plugin:c: --plugin names a, b only"},
+		{nil, "--framework=plugin:c: no --plugin has this name"},
+		{[]string{a, b}, "--framework=plugin:c: no --plugin has this name, want one of a, b"},
 		{[]string{"c=/c@sha256:" + sum, "c=/d@sha256:" + sum}, "--plugin c is given twice"},
 		{[]string{"c=/c@sha256:" + sum, "d"}, "--plugin=d is not NAME=/path@sha256:HEX"},
 	} {

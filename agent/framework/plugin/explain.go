@@ -31,20 +31,20 @@ func (p *Plugin) explain(err error) error {
 	parts := strings.Split(strings.TrimSpace(line), "|")
 	if len(parts) >= 4 && parts[0] == "1" { // version of go-plugin's protocol; the second field is ours
 		if version, verr := strconv.Atoi(parts[1]); verr == nil && version != Protocol {
-			return fmt.Errorf("it speaks protocol %d, and this launcher %d: build it with the plugin package of this release", version, Protocol)
+			return fmt.Errorf("it uses protocol %d, but this launcher uses %d: build it with the plugin package of this release", version, Protocol)
 		}
 		return errors.New(clean(err.Error(), mostQuoted))
 	}
 	if line != "" {
-		return fmt.Errorf("it says %q, which is no handshake of a plugin", clean(line, mostQuoted))
+		return fmt.Errorf("its output %q is not the handshake of a plugin", clean(line, mostQuoted))
 	}
 	if p.ended() && !p.proc.byUs {
-		return fmt.Errorf("it did not shake hands: %s", p.end())
+		return fmt.Errorf("no handshake: %s", p.end())
 	}
 	if time.Since(p.began) < p.patience {
-		return errors.New("it closed its standard output and did not shake hands")
+		return errors.New("no handshake: it closed its standard output")
 	}
-	return fmt.Errorf("it did not shake hands within %s of its start", p.patience)
+	return fmt.Errorf("no handshake within %s of its start", p.patience)
 }
 
 // broken says why a call failed. The plugin is not used again.
@@ -58,7 +58,7 @@ func (p *Plugin) broken(ctx context.Context, err error) error {
 	case said.Code() == codes.Unimplemented:
 		err = fmt.Errorf("it does not serve %s/%s", service, method)
 	case said.Code() == codes.ResourceExhausted:
-		err = fmt.Errorf("question or answer is larger than %d MiB", mostBytes>>20)
+		err = fmt.Errorf("the request or the answer is larger than %d MiB", mostBytes>>20)
 	default:
 		err = fmt.Errorf("ask it: %s", clean(said.Message(), mostQuoted))
 	}
@@ -87,10 +87,10 @@ func (p *Plugin) end() string {
 	text := fmt.Sprintf("it ended with code %d", p.proc.code)
 	last := p.proc.err.lastWords()
 	if strings.Contains(last, "This binary is a plugin.") { // every go-plugin prints this
-		return text + ", because our cookie is not the one it wants: it is a plugin of another program"
+		return text + " because it expects another cookie: it is a plugin of another program"
 	}
 	if last != "" {
-		text += fmt.Sprintf(", its last words are %q", last)
+		text += fmt.Sprintf(", its last output was %q", last)
 	}
 	return text
 }

@@ -15,7 +15,7 @@ import (
 // be executed afterwards, and it has no path if there is a runner.
 func open(path string, sum [sha256.Size]byte) (*os.File, error) {
 	if !filepath.IsAbs(path) {
-		return nil, fmt.Errorf("its path %s must be absolute", path)
+		return nil, fmt.Errorf("path %s is not absolute", path)
 	}
 	// NONBLOCK: opening a pipe must not wait for a writer.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -61,7 +61,7 @@ func check(file *os.File, path string, sum [sha256.Size]byte) error {
 		return fmt.Errorf("read %s: %w", path, err)
 	}
 	if got := hash.Sum(nil); string(got) != string(sum[:]) {
-		return fmt.Errorf("%s has SHA-256 %x, and %x was given", path, got, sum)
+		return fmt.Errorf("%s has the SHA-256 sum %x, want %x", path, got, sum)
 	}
 	return nil
 }
@@ -69,10 +69,10 @@ func check(file *os.File, path string, sum [sha256.Size]byte) error {
 // closed returns an error unless only root and we can write to it.
 func closed(what string, info fs.FileInfo) error {
 	if info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("%s can be written by others (mode %04o): chmod go-w", what, info.Mode().Perm())
+		return fmt.Errorf("%s is writable by group or others (mode %04o): chmod go-w", what, info.Mode().Perm())
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
-		return fmt.Errorf("%s belongs to uid %d: want root, or our own %d", what, st.Uid, os.Geteuid())
+		return fmt.Errorf("%s belongs to uid %d, want root or the uid of the launcher, %d", what, st.Uid, os.Geteuid())
 	}
 	return nil
 }

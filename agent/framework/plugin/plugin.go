@@ -85,7 +85,7 @@ func (p *Plugin) start(ctx context.Context) error {
 		return p.explain(err)
 	}
 	if config.TLSConfig.RootCAs == nil {
-		return errors.New("it offers no certificate: plugins speak mutual TLS, as go-plugin's AutoMTLS")
+		return errors.New("it offers no certificate: plugins must use mutual TLS, as go-plugin's AutoMTLS does")
 	}
 	if p.conn, err = dial(addr, config.TLSConfig); err != nil {
 		return fmt.Errorf("connect: %w", err)
@@ -119,7 +119,7 @@ func (p *Plugin) prepare(c framework.Cluster) (framework.Launch, error) {
 		return framework.Launch{}, err
 	}
 	if !p.proc.running() {
-		return framework.Launch{}, fmt.Errorf("it is not there any more: %s", p.end())
+		return framework.Launch{}, fmt.Errorf("it has ended: %s", p.end())
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), p.patience)
 	defer cancel()

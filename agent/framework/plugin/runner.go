@@ -121,7 +121,7 @@ func (s *started) Kill(context.Context) error {
 			select {
 			case <-s.ended:
 			case <-time.After(patience):
-				s.fault = errors.Join(s.fault, errors.New("it was killed, and its end has not been seen"))
+				s.fault = errors.Join(s.fault, errors.New("it was killed, but did not end"))
 			}
 		}
 		for _, f := range []*os.File{s.in, s.out.pipe, s.err.pipe} {

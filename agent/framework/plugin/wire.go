@@ -50,7 +50,7 @@ func ask(c framework.Cluster) ([]byte, error) {
 	c.UserEnv = public(c.UserEnv)
 	for _, word := range c.Command {
 		if !utf8.ValidString(word) {
-			return nil, fmt.Errorf("the command has %q, which is not UTF-8", word)
+			return nil, fmt.Errorf("the word %q of the command is not UTF-8", word)
 		}
 	}
 	text, err := json.Marshal(c)
@@ -93,7 +93,7 @@ func prepare(f framework.Framework, c framework.Cluster) (l framework.Launch, er
 		}
 	}()
 	if l, err = f.Prepare(c); err != nil && err.Error() == "" {
-		err = errors.New("an error without words")
+		err = errors.New("an error without a message")
 	}
 	return l, err
 }

@@ -108,7 +108,7 @@ func TestSecretsStay(t *testing.T) {
 
 	c.Command = []string{"x\xff"}
 	_, err = ask(c)
-	require.EqualError(t, err, `the command has "x\xff", which is not UTF-8`)
+	require.EqualError(t, err, `the word "x\xff" of the command is not UTF-8`)
 }
 
 func TestAnswers(t *testing.T) {
@@ -128,7 +128,7 @@ func TestAnswers(t *testing.T) {
 	text, err := reply(fixed{err: errors.New("")}, []byte("{}"))
 	require.NoError(t, err)
 	_, err = read(text, c)
-	require.EqualError(t, err, "an error without words")
+	require.EqualError(t, err, "an error without a message")
 	_, err = reply(fixed{}, []byte("?"))
 	require.ErrorContains(t, err, "decode cluster")
 }

@@ -78,7 +78,7 @@ func Start(r *reap.Reaper, s Spec) (c *Command, err error) {
 // start is Start on the thread whose settings the command inherits.
 func start(r *reap.Reaper, s Spec, deaf bool) (*Command, error) {
 	if info, err := os.Stat(s.Dir); s.Dir != "" && (err != nil || !info.IsDir()) {
-		return nil, failure.Usage("the command runs in the launcher: the directory has to be there", "--chdir=%s is no directory here", s.Dir)
+		return nil, failure.Usage("the command runs in the launcher, so the directory must exist there", "--chdir=%s is not a directory in the launcher", s.Dir)
 	}
 	path, err := lookPath(s.Argv[0])
 	if err != nil {
@@ -151,7 +151,7 @@ func notFoundHint(name string) string {
 // file.
 func noFileHint(path string) string {
 	if _, err := os.Stat(path); err == nil {
-		return "the file is there; the interpreter in its first line, or its dynamic loader, is not"
+		return "the file exists, but the interpreter in its first line or its dynamic loader does not"
 	}
 	if filepath.IsAbs(path) {
 		return ""

@@ -104,7 +104,7 @@ func (p *pluginProcess) Wait() int { return p.proc.Status().Code }
 
 // Kill implements external.Process.
 func (p *pluginProcess) Kill() error {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), killTime, errors.New("killed, and still there"))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), killTime, errors.New("killed, but still running"))
 	defer cancel()
 	_ = p.proc.SignalGroup(syscall.SIGKILL) // os.ErrProcessDone: the scan finds the rest
 	_, err := p.reaper.Stop(ctx, p.tree.Find, 0)

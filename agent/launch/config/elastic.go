@@ -55,7 +55,7 @@ func (c Config) validateElastic() error {
 	case c.MostWorkers > 0 && !c.IsFake() && strings.HasPrefix(c.Origin["workers"], "flag") && c.Workers != c.MostWorkers:
 		return failure.Usage("omit --workers", "--workers=%d and --max-workers=%d conflict with each other", c.Workers, c.MostWorkers)
 	case c.IsFake() && c.Fake+c.Coming() > c.Most():
-		return failure.Usage("raise --max-workers, or start fewer workers", "%s to start, but --max-workers=%d", phrase.Count(c.Fake+c.Coming(), "fake worker"), c.MostWorkers)
+		return failure.Usage("raise --max-workers, or start fewer workers", "--fake and --fake-fault join start %s, but --max-workers=%d", phrase.Count(c.Fake+c.Coming(), "fake worker"), c.MostWorkers)
 	case c.Roles != "":
 		return failure.Usage("assign roles by the pods' label training.kubeflow.org/replica-type", "--roles=%s assigns roles to fixed workers, but workers of an elastic run join and leave", c.Roles)
 	}

@@ -53,13 +53,13 @@ func TestValidateElastic(t *testing.T) {
 		"roles": {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers, c.Roles = 2, 5, "master=1,worker=4" }),
 			want: "--roles=master=1,worker=4 assigns roles to fixed workers"},
 		"more fake ones than --max-workers": {config: fake(3, func(c *Config) { c.MostWorkers, c.FakeFaults = 3, []string{"join after=1s"} }),
-			want: "4 fake workers to start, but --max-workers=3"},
+			want: "--fake and --fake-fault join start 4 fake workers, but --max-workers=3"},
 		"joining what is not elastic": {config: fake(3, func(c *Config) {
 			c.LeastWorkers, c.FakeFaults = 0, []string{"join after=1s"}
 			delete(c.Origin, "min-workers")
 		}),
 			want: "workers can join only an elastic run", hint: "--min-workers=2"},
-		"killing one that never comes": {config: fake(3, func(c *Config) { c.FakeFaults = []string{"join after=2s", "kill worker=4 after=9s"} }), want: "there is no worker 4"},
+		"killing one that never comes": {config: fake(3, func(c *Config) { c.FakeFaults = []string{"join after=2s", "kill worker=4 after=9s"} }), want: "no worker 4"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := tc.config.Validate()

@@ -38,7 +38,7 @@ func ParseFaults(texts []string, n int) ([]Fault, error) {
 			return nil, failure.Usage(faultForms, "--fake-fault %q: %w", text, err)
 		}
 		if f.Worker >= n {
-			return nil, failure.Usage(fmt.Sprintf("workers are numbered 0 to %d", n-1), "--fake-fault %q: there is no worker %d", text, f.Worker)
+			return nil, failure.Usage(fmt.Sprintf("workers are numbered 0 to %d", n-1), "--fake-fault %q: no worker %d", text, f.Worker)
 		}
 		faults = append(faults, f)
 	}
@@ -48,7 +48,7 @@ func ParseFaults(texts []string, n int) ([]Fault, error) {
 func parseFault(text string) (Fault, error) {
 	words := strings.Fields(text)
 	if len(words) == 0 {
-		return Fault{}, fmt.Errorf("it is empty")
+		return Fault{}, fmt.Errorf("the fault is empty")
 	}
 	f := Fault{Verb: words[0], Worker: -1}
 	for _, word := range words[1:] {
@@ -67,7 +67,7 @@ func (f *Fault) set(key, value string) (err error) {
 	switch key {
 	case "worker":
 		if f.Worker, err = strconv.Atoi(value); err != nil || f.Worker < 0 {
-			return fmt.Errorf("worker=%s is not a number from 0", value)
+			return fmt.Errorf("worker=%s: want a number from 0", value)
 		}
 	case "every":
 		f.Every, err = parseSize(value)
@@ -76,7 +76,7 @@ func (f *Fault) set(key, value string) (err error) {
 	case "for":
 		f.For, err = parseTime(value)
 	default:
-		return fmt.Errorf("%q is not known", key)
+		return fmt.Errorf("unknown key %q", key)
 	}
 	return err
 }
@@ -85,25 +85,25 @@ func (f *Fault) complete() error {
 	switch f.Verb {
 	case "drop":
 		if (f.Every > 0) == (f.After > 0) {
-			return fmt.Errorf("drop takes either every=SIZE or after=TIME")
+			return fmt.Errorf("drop: want either every=SIZE or after=TIME")
 		}
 		if f.Every > 0 && f.Every < leastEvery {
 			return fmt.Errorf("every must be at least 4KiB, so that a handshake and the start of a session can succeed")
 		}
 	case "stall":
 		if f.After <= 0 || f.For <= 0 {
-			return fmt.Errorf("stall takes after=TIME and for=TIME")
+			return fmt.Errorf("stall: want after=TIME and for=TIME")
 		}
 	case "kill":
 		if f.After <= 0 || f.Worker < 0 {
-			return fmt.Errorf("kill takes after=TIME and worker=N")
+			return fmt.Errorf("kill: want after=TIME and worker=N")
 		}
 	case "join":
 		if f.After <= 0 || f.Worker >= 0 {
-			return fmt.Errorf("join takes after=TIME: one more worker starts then")
+			return fmt.Errorf("join: want after=TIME, when one more worker starts")
 		}
 	default:
-		return fmt.Errorf("%q is neither drop, stall, kill nor join", f.Verb)
+		return fmt.Errorf("unknown fault %q, want drop, stall, kill or join", f.Verb)
 	}
 	return nil
 }

@@ -29,9 +29,9 @@ func (c Config) validateHang() error {
 	case c.HangAfter > 0 && c.HangAfter < leastHang:
 		return failure.Usage("minutes are usual, as in --hang-after=10m", "--hang-after=%s: the shortest is %s", c.HangAfter, leastHang)
 	case !slices.Contains([]string{"", hangReport, HangStop}, c.HangAction):
-		return failure.Usage("it takes report or stop", "--hang-action=%s is not known", c.HangAction)
+		return failure.Usage("want report or stop", "--hang-action=%s: unknown value", c.HangAction)
 	case !slices.Contains([]string{"", stacksAuto, StacksNever}, c.Stacks):
-		return failure.Usage("it takes auto or never", "--stacks=%s is not known", c.Stacks)
+		return failure.Usage("want auto or never", "--stacks=%s: unknown value", c.Stacks)
 	case c.HangAfter == 0 && strings.HasPrefix(c.Origin["hang-action"], "flag"):
 		return failure.Usage("--hang-after=10m detects hangs", "--hang-action=%s has no effect, because --hang-after=0 turns off hang detection", c.HangAction)
 	case c.HangAction == HangStop && !c.Given("hang-after") && strings.HasPrefix(c.Origin["hang-action"], "flag"):

@@ -13,7 +13,7 @@ func TestValidateHang(t *testing.T) {
 	for want, c := range map[string]Config{
 		"--hang-after=-1s must not be negative":               {Limits: Limits{HangAfter: -time.Second}},
 		"--hang-after=10ms: the shortest is 1s":               {Limits: Limits{HangAfter: 10 * time.Millisecond}},
-		"--hang-action=kill is not known":                     {Limits: Limits{HangAfter: time.Minute, HangAction: "kill"}},
+		"--hang-action=kill: unknown value":                   {Limits: Limits{HangAfter: time.Minute, HangAction: "kill"}},
 		"needs --hang-after: the default of 30m only reports": {Limits: Limits{HangAfter: defaultHang, HangAction: HangStop}, Origin: map[string]string{"hang-after": "default", "hang-action": "flag --hang-action"}},
 		"turns off hang detection":                            {Limits: Limits{HangAction: HangStop}, Origin: map[string]string{"hang-action": "flag --hang-action"}},
 	} {

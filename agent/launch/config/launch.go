@@ -44,12 +44,12 @@ func (c Config) validateLaunch() error {
 	}
 	if n := c.size(); n > 0 {
 		if _, err := framework.ParseRoles(c.Roles, n); err != nil {
-			return failure.Usage("--roles names the workers in their order, as in chief=1,worker=2", "%w", err)
+			return failure.Usage("--roles assigns roles to the workers in order, as in chief=1,worker=2", "%w", err)
 		}
 	}
 	if c.Given("port") && (c.Port < 1 || c.Port > 1<<16-framework.PortBlock) {
 		return failure.Usage(fmt.Sprintf("a run uses %d ports from --port up; without --port, it chooses free ones", framework.PortBlock),
-			"--port=%d: it takes 1 to %d", c.Port, 1<<16-framework.PortBlock)
+			"--port=%d: want 1 to %d", c.Port, 1<<16-framework.PortBlock)
 	}
 	if err := c.validateElastic(); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (c Config) validateLaunch() error {
 func (c Config) validateOutput() error {
 	mode, err := c.OutputMode()
 	if err != nil {
-		hint := "it takes tag, plain or dir=PATH"
+		hint := "want tag, plain or dir=PATH"
 		if like := failure.Nearest(c.Output, []string{"tag", "plain"}); like != "" {
 			hint = "did you mean --output=" + like + "? " + hint
 		}
@@ -134,7 +134,7 @@ func (c Config) Shown() ([]output.Span, error) {
 	}
 	spans, err := output.ParseRanks(c.OnlyRanks)
 	if err != nil {
-		return nil, failure.Usage("it takes ranks and ranges, as in --only-ranks=0,2-3", "--only-ranks=%s: %w", c.OnlyRanks, err)
+		return nil, failure.Usage("want ranks and ranges, as in --only-ranks=0,2-3", "--only-ranks=%s: %w", c.OnlyRanks, err)
 	}
 	return spans, nil
 }

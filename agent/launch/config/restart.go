@@ -18,7 +18,7 @@ func (c Config) validateRestarts() error {
 	case c.MaxRestarts == 0 && strings.HasPrefix(c.Origin["restart-on"], "flag"):
 		return failure.Usage("--max-restarts=3 allows three", "--restart-on=%s has no effect without --max-restarts", c.RestartOn)
 	case c.MaxRestarts > 0 && c.Port != 0 && PortBlocks(c.Port) < 2:
-		return failure.Usage("without --port, free ports are chosen", "--port=%d leaves no ports for a second attempt: each attempt uses %d, from there up", c.Port, framework.PortBlock)
+		return failure.Usage("without --port, free ports are chosen", "--port=%d leaves no ports for a second attempt: each attempt uses %d ports", c.Port, framework.PortBlock)
 	}
 	return nil
 }
@@ -26,7 +26,7 @@ func (c Config) validateRestarts() error {
 // Retries returns the restart policy that the user allows.
 func (c Config) Retries() (retry.Policy, error) {
 	if c.MaxRestarts < 0 {
-		return retry.Policy{}, failure.Usage("--max-restarts=3 allows three, 0 none", "--max-restarts=%d: it must not be negative", c.MaxRestarts)
+		return retry.Policy{}, failure.Usage("--max-restarts=3 allows three, 0 none", "--max-restarts=%d must not be negative", c.MaxRestarts)
 	}
 	list := c.RestartOn
 	if list == "" {
@@ -34,7 +34,7 @@ func (c Config) Retries() (retry.Policy, error) {
 	}
 	classes, err := retry.Parse(list)
 	if err != nil {
-		return retry.Policy{}, failure.Usage(fmt.Sprintf("it takes exit codes, lost, infra, oom, hang, stall and any, as in %s; +1 adds to the default, -143 removes", retry.Default),
+		return retry.Policy{}, failure.Usage(fmt.Sprintf("want exit codes, lost, infra, oom, hang, stall and any, as in %s; +1 adds to the default, -143 removes", retry.Default),
 			"--restart-on=%s: %w", c.RestartOn, err)
 	}
 	return retry.Policy{Max: c.MaxRestarts, On: classes}, nil

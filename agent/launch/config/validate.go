@@ -28,7 +28,7 @@ func (c Config) Validate() error {
 // ValidateHosts checks the settings that find workers. It needs no command.
 func (c Config) ValidateHosts() error {
 	if c.LauncherSlots < 0 || c.LauncherSlots > hostfile.MaxSlots {
-		return failure.Usage("--launcher-slots=2 adds two ranks in the launcher", "--launcher-slots=%d is not a number of ranks", c.LauncherSlots)
+		return failure.Usage("--launcher-slots=2 adds two ranks in the launcher", "--launcher-slots=%d: want 0 to %d", c.LauncherSlots, hostfile.MaxSlots)
 	}
 	if c.Slots < 1 {
 		return failure.Usage("--slots=2 gives every worker two slots", "--slots=%d: a worker has at least one slot", c.Slots)
@@ -78,7 +78,7 @@ func (c Config) validateFake() error {
 		return failure.Usage("--fake=2 starts two workers on this machine", "--fake=%d starts no worker", c.Fake)
 	}
 	if c.Fake > maxFake {
-		return failure.Usage(fmt.Sprintf("--fake takes 1 to %d", maxFake), "--fake=%d is too many for one machine", c.Fake)
+		return failure.Usage(fmt.Sprintf("want --fake=1 to --fake=%d", maxFake), "--fake=%d is too many for one machine", c.Fake)
 	}
 	if strings.HasPrefix(c.Origin["workers"], "flag") && c.Workers != c.Fake {
 		return failure.Usage("omit --workers", "--fake=%d and --workers=%d conflict with each other", c.Fake, c.Workers)
@@ -150,7 +150,7 @@ func (c Config) validateWords() error {
 		{"log-level", c.LogLevel, []string{"debug", "info", "warn", "error"}},
 	} {
 		if !slices.Contains(w.known, w.value) {
-			return failure.Usage("it takes "+strings.TrimPrefix(strings.Join(w.known, ", "), ", "), "--%s=%s is not known", w.flag, w.value)
+			return failure.Usage("want "+strings.TrimPrefix(strings.Join(w.known, ", "), ", "), "--%s=%s: unknown value", w.flag, w.value)
 		}
 	}
 	return nil

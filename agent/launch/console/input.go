@@ -32,7 +32,7 @@ func (in Input) Rewind(v *Voice) {
 	case info.Mode().IsRegular() && in.begin >= 0:
 		_, _ = in.file.Seek(in.begin, io.SeekStart) // seeking worked before
 	case info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0:
-		v.Warn("standard input is a pipe: what the last attempt has read of it is gone")
-		v.Hint("from a file, as in <input.dat, every attempt reads all of it; </dev/null where nothing is read")
+		v.Warn("standard input is a pipe: this attempt cannot read what the previous attempt has read")
+		v.Hint("redirect a file, as in <input.dat, so that every attempt reads all of it; </dev/null if the command reads nothing")
 	}
 }

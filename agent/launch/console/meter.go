@@ -114,7 +114,7 @@ func (m *Meter) Report(v *Voice) error {
 		v.Warn("%s", note)
 	}
 	if n := m.seen.Long(); n > 0 {
-		v.Warn("%s of more than 64 KiB without an end of line not read for metrics", phrase.Count(n, "piece"))
+		v.Warn("metrics may be missing: %s of output without a newline exceeded 64 KiB", phrase.Count(n, "piece"))
 	}
 	text, err := metrics.Encode(entries)
 	if err != nil {
@@ -127,8 +127,8 @@ func (m *Meter) Report(v *Voice) error {
 		}
 	}
 	if !m.named {
-		v.Warn("metrics are in no file (--metrics-file names a place): %v", err)
+		v.Warn("metrics not written (--metrics-file=FILE writes them elsewhere): %v", err)
 		return nil
 	}
-	return failure.New(names.ExitOutput, "--metrics-file names another place", "write metrics: %w", err)
+	return failure.New(names.ExitOutput, "--metrics-file=FILE writes them elsewhere", "write metrics: %w", err)
 }

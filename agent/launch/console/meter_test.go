@@ -192,7 +192,7 @@ func TestMetricsFileElsewhere(t *testing.T) {
 	said.Reset()
 	m.paths = []string{filepath.Join(dir, "no", "m.json")}
 	require.NoError(t, m.Report(&Voice{Out: said}), "nobody asked for a file")
-	require.Contains(t, said.String(), "agent: metrics are in no file (--metrics-file names a place): write "+m.paths[0]+": ")
+	require.Contains(t, said.String(), "agent: metrics not written (--metrics-file=FILE writes them elsewhere): write "+m.paths[0]+": ")
 	said.Reset()
 	m = NewMeter([]string{"loss"}, m.paths[0], metrics.TagsSure, false)
 	err := m.Report(&Voice{Out: said, Quiet: true})
@@ -200,5 +200,5 @@ func TestMetricsFileElsewhere(t *testing.T) {
 	require.Equal(t, names.ExitOutput, failure.CodeOf(err))
 	var f *failure.Failure
 	require.ErrorAs(t, err, &f)
-	require.Equal(t, "--metrics-file names another place", f.Way)
+	require.Equal(t, "--metrics-file=FILE writes them elsewhere", f.Way)
 }

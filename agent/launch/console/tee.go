@@ -107,7 +107,7 @@ func (t *Tee) drain(v *Voice) {
 		if t.Brief {
 			return
 		}
-		v.Warn("nobody reads our %s: what is collected from it may lack the end", t.Name)
+		v.Warn("%s is not read: the end of the collected output may be missing", t.Name)
 	}
 }
 

@@ -37,7 +37,7 @@ func giveHostfile(cfg config.Config) (given, error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // keep the user's symbolic link
 	} else if _, lerr := os.Lstat(path); lerr == nil {
-		return given{}, failure.Usage("name a file, or a path where none is", "--hostfile=%s leads nowhere: %w", cfg.Hostfile, err)
+		return given{}, failure.Usage("give a file, or a path that does not exist yet", "--hostfile=%s is a broken symbolic link: %w", cfg.Hostfile, err)
 	}
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
@@ -58,20 +58,20 @@ func giveHostfile(cfg config.Config) (given, error) {
 	}
 	listed, err := hostfile.Parse(bytes.NewReader(text))
 	if err == nil && len(listed) == 0 {
-		err = errors.New("it names no host")
+		err = errors.New("it lists no worker")
 	}
 	if err != nil {
-		return given{}, failure.Usage("--hostfile reads a list of workers (w-0 slots=4), or writes one where no file is; remove this file, or name another",
+		return given{}, failure.Usage("--hostfile reads a list of workers (w-0 slots=4), or writes one to a new file; remove this file, or give another path",
 			"--hostfile=%s exists and is not overwritten: %w", cfg.Hostfile, err)
 	}
 	if cfg.Elastic() {
-		return given{}, failure.Usage("without --hostfile, or at a path where no file is, the list follows the workers", "--hostfile=%s lists workers, and with --min-workers they come and go", cfg.Hostfile)
+		return given{}, failure.Usage("omit --hostfile, or give a path that does not exist yet: that list follows the workers", "--hostfile=%s lists fixed workers, but with --min-workers they join and leave", cfg.Hostfile)
 	}
 	return given{path: path, listed: listed}, nil
 }
 
 // hostfileTakes is the hint for a path that cannot take a hostfile.
-const hostfileTakes = "--hostfile takes a list of workers to read, or a path in a directory that can be written; without it the list goes to our own directory"
+const hostfileTakes = "want a file that lists workers, or a path in a writable directory; without --hostfile the list is in a private directory"
 
 // choose returns the workers that the user's file lists, in its order and with its slots, as mpirun
 // reads them. A worker on several lines gets the sum of their slots. Without such a file, choose
@@ -92,7 +92,7 @@ func (g given) choose(ranked []rendezvous.Worker) ([]rendezvous.Worker, error) {
 		}
 		target, err := table.Resolve(host)
 		if err != nil {
-			return nil, failure.Usage("it lists workers by pod name, host name or address; remove it, or name another path, to have it written", "--hostfile=%s: %w", g.path, err)
+			return nil, failure.Usage("it lists workers by pod name, host name or address; to write a new list, remove it or give another path", "--hostfile=%s: %w", g.path, err)
 		}
 		if i := slices.IndexFunc(chosen, func(w rendezvous.Worker) bool { return w.Name == target.Name }); i >= 0 {
 			chosen[i].Slots += line.Slots

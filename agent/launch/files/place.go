@@ -112,7 +112,7 @@ func answers(socket string) bool {
 
 // socketFailure adds a hint to the error of a socket that cannot be opened.
 func socketFailure(err error) error {
-	return failure.New(names.ExitUsage, cmp.Or(shortage.Way(err), "another agent run may be going on here; "+names.EnvDir+" gives this one a place of its own"), "%w", err)
+	return failure.New(names.ExitUsage, cmp.Or(shortage.Way(err), "another agent run may be running here; "+names.EnvDir+" sets another directory for this one"), "%w", err)
 }
 
 // Take hands the listener over to the caller, which serves it.
@@ -141,7 +141,7 @@ func (p *Place) Retire() {
 // the status and the events of a LaunchJob. "" removes it. See [rundir.SetTrouble].
 func (p *Place) Trouble(v *console.Voice, sentence string, until time.Time) {
 	if err := rundir.SetTrouble(filepath.Dir(p.Socket), sentence, until); err != nil {
-		v.Warn("cannot leave word for agent ready: %s", err)
+		v.Warn("cannot report this problem to agent ready: %s", err)
 	}
 }
 

@@ -167,7 +167,7 @@ func TestPlaceWithoutDescriptors(t *testing.T) {
 		want string
 	}{
 		{syscall.EMFILE, "raise the limit of open files: ulimit -n 65536"},
-		{syscall.EACCES, "another agent run may be going on here; MUSTER_DIR gives this one a place of its own"},
+		{syscall.EACCES, "another agent run may be running here; MUSTER_DIR sets another directory for this one"},
 		{&rundir.PathTooLongError{}, "set MUSTER_DIR to a shorter directory"},
 	} {
 		var f *failure.Failure

@@ -169,7 +169,7 @@ func (w *waiter) late() error {
 	now := time.Now()
 	w.printer.Finish(w.board.Tick(now), now)
 	report := w.board.Report(now)
-	return failure.New(names.ExitDeadline, "--timeout is how long to wait", "wait for workers: %s", strings.TrimSpace(report))
+	return failure.New(names.ExitDeadline, "--timeout sets how long to wait", "wait for workers: %s", strings.TrimSpace(report))
 }
 
 // ToldWhileWaiting returns the error for a signal that ends a wait. It returns nil for signals that

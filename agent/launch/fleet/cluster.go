@@ -92,7 +92,7 @@ func (l *Links) prune(workers []rendezvous.Worker) error {
 	}
 	l.Forget(old)
 	if l.Superseded() {
-		return failure.New(names.ExitHopeless, "two launchers run for one job: end one of them", "restart: %w", errors.New("the workers are held by a newer launcher"))
+		return failure.New(names.ExitHopeless, "two launchers run for one job: end one of them", "restart: %w", errors.New("a newer launcher has taken over the workers"))
 	}
 	return nil
 }

@@ -199,7 +199,7 @@ func (f *Fakes) Gather(ctx context.Context) ([]rendezvous.Worker, error) {
 		for _, s := range f.Links.Standings() {
 			switch {
 			case s.Err != nil:
-				return nil, failure.New(names.ExitHopeless, f.lastLine(s.Worker), "fake worker %s did not come up: %s", s.Worker.Name, CauseOf(s.Err))
+				return nil, failure.New(names.ExitHopeless, f.lastLine(s.Worker), "fake worker %s did not start: %s", s.Worker.Name, CauseOf(s.Err))
 			case s.State.Linked:
 				ready++
 			default:
@@ -217,9 +217,9 @@ func (f *Fakes) Gather(ctx context.Context) ([]rendezvous.Worker, error) {
 			}
 		case <-deadline:
 			if last == nil {
-				last = errors.New("nothing heard yet")
+				last = errors.New("no answer yet")
 			}
-			return nil, failure.New(names.ExitDeadline, "--timeout is how long to wait", "wait for workers: %d of %d are ready: %w", ready, len(workers), last)
+			return nil, failure.New(names.ExitDeadline, "--timeout sets how long to wait", "wait for workers: %d of %d are ready: %w", ready, len(workers), last)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -288,13 +288,13 @@ func (f *Fakes) Rehearse(ctx context.Context) {
 				return
 			}
 			if fault.Verb == "join" {
-				f.Voice.Say("rehearsing: a worker joins")
+				f.Voice.Say("injecting a fault: a worker joins")
 				f.joinOne()
 				return
 			}
 			for i, w := range f.all() {
 				if fault.Hits(i) {
-					f.Voice.Say("rehearsing: %s worker %s", fault.Verb, w.Name)
+					f.Voice.Say("injecting a fault: %s worker %s", fault.Verb, w.Name)
 					f.wg.Go(func() { f.strike(ctx, fault, w) })
 				}
 			}

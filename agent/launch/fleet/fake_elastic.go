@@ -16,7 +16,7 @@ import (
 // joinOne starts one more fake worker.
 func (f *Fakes) joinOne() {
 	if err := f.join(); err != nil {
-		f.Voice.Warn("rehearse: %v", err)
+		f.Voice.Warn("inject a fault: %v", err)
 	}
 	f.Links.Nudge()
 }
@@ -96,7 +96,7 @@ func (f *Fakes) reassemble(ctx context.Context) ([]rendezvous.Worker, error) {
 				return nil, err
 			}
 		case <-deadline:
-			return nil, failure.New(names.ExitDeadline, "--timeout is how long to wait", "wait for workers: %d of at least %d are ready", len(ready), f.cfg.LeastWorkers)
+			return nil, failure.New(names.ExitDeadline, "--timeout sets how long to wait", "wait for workers: %d of at least %d are ready", len(ready), f.cfg.LeastWorkers)
 		case <-ctx.Done():
 			return nil, fmt.Errorf("wait for workers: %w", context.Cause(ctx))
 		}

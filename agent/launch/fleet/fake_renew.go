@@ -43,7 +43,7 @@ func (f *Fakes) renew(ctx context.Context, gone []string) error {
 			return fmt.Errorf("end fake worker %s: %w", w.Name, err)
 		}
 		if err := os.RemoveAll(w.dir); err != nil {
-			return fmt.Errorf("make fake worker %s anew: %w", w.Name, err)
+			return fmt.Errorf("recreate fake worker %s: %w", w.Name, err)
 		}
 		next := w.Worker
 		next.Restarts++
@@ -70,7 +70,7 @@ func (f *Fakes) awaitEnd(ctx context.Context, w *fakeWorker) error {
 				return err
 			}
 		case <-ctx.Done():
-			return failure.New(names.ExitDeadline, "--timeout is how long to wait", "wait for workers: %s does not end: %w", w.Name, context.Cause(ctx))
+			return failure.New(names.ExitDeadline, "--timeout sets how long to wait", "wait for workers: %s does not end: %w", w.Name, context.Cause(ctx))
 		}
 	}
 }

@@ -54,12 +54,12 @@ func noCluster(cfg config.Config, err error, inPod bool, token string) error {
 			"find the cluster: this pod has no ServiceAccount token")
 	}
 	if !named && errors.Is(err, clientcmd.ErrEmptyConfig) {
-		err = errors.New("this is no pod, and there is no kubeconfig")
+		err = errors.New("not running in a pod, and there is no kubeconfig")
 		if at := os.Getenv(clientcmd.RecommendedConfigPathEnvVar); at != "" {
-			err = fmt.Errorf("%w at %s (KUBECONFIG)", err, at)
+			err = fmt.Errorf("not running in a pod, and KUBECONFIG=%s does not exist", at)
 		}
 	}
-	return failure.New(names.ExitNoCluster, "run it in a pod, give --kubeconfig, or rehearse on this machine with --fake=4", "find the cluster: %w", err)
+	return failure.New(names.ExitNoCluster, "run it in a pod, set --kubeconfig, or try it on this machine with --fake=4", "find the cluster: %w", err)
 }
 
 // NewKube finds the cluster. agent is the path of the agent in the workers. version is our version.
@@ -149,7 +149,7 @@ func (k *Kube) find(ctx context.Context, cfg config.Config) (corev1.PodList, err
 
 func (k *Kube) failure(what string, err error) error {
 	if apierrors.IsUnauthorized(err) {
-		return failure.New(names.ExitForbidden, "the credentials are wrong or have expired: in a pod see that its ServiceAccount still exists, elsewhere log in again",
+		return failure.New(names.ExitForbidden, "the credentials are wrong or have expired: in a pod, check that its ServiceAccount still exists; elsewhere, log in again",
 			"%s: %w", what, err)
 	}
 	if apierrors.IsForbidden(err) {
@@ -198,7 +198,7 @@ func (k *Kube) Epoch(ctx context.Context, cfg config.Config, id string) (wire.Ep
 			denied = time.Time{}
 		}
 		if !wait.Sleep(ctx, time.Second/2) {
-			return self, failure.New(names.ExitNoCluster, "see whether the API server runs and can be reached from this pod",
+			return self, failure.New(names.ExitNoCluster, "check whether the API server runs and can be reached from this pod",
 				"the cluster cannot be reached: %w", last)
 		}
 	}

@@ -42,9 +42,9 @@ func TestNoCluster(t *testing.T) {
 		token      string
 		want, hint string
 	}{
-		"no pod, no kubeconfig": {err: empty, token: nowhere, want: "find the cluster: this is no pod, and there is no kubeconfig", hint: "--fake=4"},
+		"no pod, no kubeconfig": {err: empty, token: nowhere, want: "find the cluster: not running in a pod, and there is no kubeconfig", hint: "--fake=4"},
 		"a missing KUBECONFIG": {named: "/no/such", err: empty, token: nowhere,
-			want: "find the cluster: this is no pod, and there is no kubeconfig at /no/such (KUBECONFIG)", hint: "--kubeconfig"},
+			want: "find the cluster: not running in a pod, and KUBECONFIG=/no/such does not exist", hint: "--kubeconfig"},
 		"a pod without a token":     {err: empty, inPod: true, token: nowhere, want: "find the cluster: this pod has no ServiceAccount token", hint: "serviceAccountName"},
 		"a kubeconfig that is none": {err: broken, token: nowhere, want: "find the cluster: read kubeconfig: line 3: not yaml", hint: "--kubeconfig"},
 		"a token that is no use":    {err: broken, inPod: true, token: token, want: "find the cluster: read kubeconfig: line 3: not yaml", hint: "--kubeconfig"},
@@ -68,7 +68,7 @@ func TestEpochOfAClusterThatDoesNotAnswer(t *testing.T) {
 	require.NoError(t, l.Close()) // refused from now on
 	client, err := rendezvous.Client(&rest.Config{Host: "http://" + l.Addr().String()})
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 700*time.Millisecond, errors.New("deadline passed"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 700*time.Millisecond, errors.New("--timeout has passed"))
 	defer cancel()
 	_, err = (&Kube{client: client, Namespace: "ns"}).Epoch(ctx, config.Config{Pod: config.Pod{PodName: "pi-launcher"}}, "id")
 	require.ErrorContains(t, err, "the cluster cannot be reached: get our own pod pi-launcher: ")

@@ -19,7 +19,7 @@ type Past struct {
 }
 
 // errGoing is why a worker that answers is not accepted.
-var errGoing = errors.New("it was told to stop, and is going")
+var errGoing = errors.New("it was told to stop and is ending")
 
 // NewPast returns the workers with these names, with the current state of their links.
 func NewPast(gone []string, standings map[string]Standing) *Past {

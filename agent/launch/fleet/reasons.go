@@ -32,7 +32,7 @@ func reasonOf(w rendezvous.Worker, agent string, err error) rendezvous.Reason {
 	case link.Ending, link.Gone, link.Expired, link.NotFound, link.Unknown:
 		// The pod's status will soon explain it better, and a replacement may come.
 		return rendezvous.Reason{Code: rendezvous.NotReady, Pod: w.Name, Brief: cause,
-			Sentence: w.Name + ": " + cause, Hint: "kubectl describe pod " + w.Name + " tells more"}
+			Sentence: w.Name + ": " + cause, Hint: "kubectl describe pod " + w.Name + " shows more"}
 	}
 	return rendezvous.LinkUnreachable(w.Name, cause)
 }

@@ -76,7 +76,7 @@ func takeEach(ctx context.Context, limit time.Duration, workers map[string]Asker
 		asked.Go(func() {
 			defer func() { <-turn }()
 			var answer wire.AnswerRecord
-			err := errors.New("it cannot be asked")
+			err := errors.New("the worker cannot answer")
 			if s, ok := worker.(stacker); ok {
 				rec := question(name)
 				rec.Millis = (limit - stackMargin).Milliseconds()

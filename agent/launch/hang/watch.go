@@ -333,7 +333,7 @@ func ask(ctx context.Context, worker Asker) Answer {
 	defer stop()
 	answer, err := worker.Ask(ctx)
 	if err == nil && answer.Left > 0 {
-		err = fmt.Errorf("%d of its processes have no room in its answer", answer.Left)
+		err = fmt.Errorf("its answer lacks %d of its processes", answer.Left)
 	}
 	return Answer{SceneOf(answer, time.Now()), err}
 }

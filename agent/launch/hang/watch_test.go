@@ -221,7 +221,7 @@ func TestHangWords(t *testing.T) {
 	scenes["w-2"] = Scene{actors: []actor{refused}}
 	list := Sitters(scenes, func(session string) string { return map[string]string{"c": "ps 0"}[session] })
 	require.Equal(t, []string{
-		"ps 0 on w-2 (train, pid 30): sleeps and cannot be woken, and its system call is not shown: not permitted (kernel: nfs_wait)",
+		"ps 0 on w-2 (train, pid 30): is in uninterruptible sleep, and its system call is not shown: not permitted (kernel: nfs_wait)",
 		"rank 1 on w-1 (python3, pid 20): sleeps in recvfrom",
 		"rank 0 on w-0 (python3, pid 10, and 1 more process of it), rank 10 on w-1 (python3, pid 21): sleeps in futex",
 	}, Lines(list))
@@ -229,7 +229,7 @@ func TestHangWords(t *testing.T) {
 	for want, p := range map[string]wire.ProcessRecord{
 		"rank 1 on w (cat, pid 9): sleeps in read":                                                            {},
 		"rank 1 on w (cat, pid 9) waiting for 10.0.0.2:29500: sleeps in read":                                 {Peer: "10.0.0.2:29500"},
-		"rank 1 on w (cat, pid 9) waiting for 10.0.0.2:29500 where nobody listens: sleeps in read":            {Peer: "10.0.0.2:29500", PeerUnheard: true},
+		"rank 1 on w (cat, pid 9) waiting for 10.0.0.2:29500, where no process listens: sleeps in read":       {Peer: "10.0.0.2:29500", PeerUnheard: true},
 		"rank 1 on w (cat, pid 9) waiting for 10.0.0.2:29500 which has closed the connection: sleeps in read": {Peer: "10.0.0.2:29500", PeerClosed: true},
 	} {
 		p.PID, p.Command, p.Rank, p.State, p.Call = 9, "cat", "1", "S", "read"
@@ -246,5 +246,5 @@ func TestHangWords(t *testing.T) {
 	lines := Lines(Sitters(many, func(string) string { return "" }))
 	require.Len(t, lines, mostPlaces+1)
 	require.Contains(t, lines[0], " and 42 more: sleeps in syscall")
-	require.Equal(t, "and 8 more places in which others sit", lines[mostPlaces])
+	require.Equal(t, "and 8 more places where other ranks are", lines[mostPlaces])
 }

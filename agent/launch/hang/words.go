@@ -101,7 +101,7 @@ func Places(list []Sitter) [][]Sitter {
 // sits says in which state and call a process is.
 func sits(a actor) string {
 	p := a.Process
-	state := map[string]string{"S": "sleeps", "D": "sleeps and cannot be woken", "I": "sleeps", "R": "runs", "T": "is stopped, as by SIGSTOP"}[p.State]
+	state := map[string]string{"S": "sleeps", "D": "is in uninterruptible sleep", "I": "sleeps", "R": "runs", "T": "is stopped, as by SIGSTOP"}[p.State]
 	if state == "" {
 		state = "is in state " + p.State
 	}
@@ -139,7 +139,7 @@ func (s Sitter) peer() string {
 	case p.Peer == "":
 		return ""
 	case p.PeerUnheard:
-		return " waiting for " + p.Peer + " where nobody listens"
+		return " waiting for " + p.Peer + ", where no process listens"
 	case p.PeerClosed:
 		return " waiting for " + p.Peer + " which has closed the connection"
 	}
@@ -151,7 +151,7 @@ func Lines(list []Sitter) (lines []string) {
 	groups := Places(list)
 	for i, group := range groups {
 		if i == mostPlaces {
-			lines = append(lines, fmt.Sprintf("and %s in which others sit", phrase.Count(len(groups)-i, "more place")))
+			lines = append(lines, fmt.Sprintf("and %s where other ranks are", phrase.Count(len(groups)-i, "more place")))
 			break
 		}
 		var named []string

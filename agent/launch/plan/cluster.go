@@ -55,7 +55,7 @@ func clusterOf(s Situation, hosts []Host) (framework.Cluster, error) {
 func giveRoles(s Situation, workers []framework.Node) error {
 	roles, err := framework.ParseRoles(s.Config.Roles, len(workers))
 	if err != nil {
-		return failure.Usage("--roles names the workers in their order, as in chief=1,worker=2", "%w", err)
+		return failure.Usage("--roles assigns roles to the workers in order, as in chief=1,worker=2", "%w", err)
 	}
 	labelled := false
 	for _, w := range s.Ranked {

@@ -69,7 +69,7 @@ func (f planFile) lengthen(v *framework.Var) error {
 	}
 	n, err := strconv.Atoi(place)
 	if err != nil || n < 0 || n >= len(f.Long) {
-		return fmt.Errorf("%s has value %q of %d", v.Name, place, len(f.Long))
+		return fmt.Errorf("%s refers to value %q of %d", v.Name, place, len(f.Long))
 	}
 	v.Value = f.Long[n]
 	return nil

@@ -70,8 +70,8 @@ func HostfileLines(hosts []Host) []hostfile.Host {
 // ownRanks returns an error for ranks in the launcher if nothing would start them there.
 func ownRanks(c config.Config, l framework.Launch) error {
 	if c.LauncherSlots > 0 && (len(l.Processes) > 0 || len(l.Argv) > 0 || l.Shims) {
-		return failure.Usage("leave --launcher-slots away, or start each pod by itself: agent join --workers=N",
-			"--launcher-slots=%d: %s starts no ranks in the launcher; mpirun does", c.LauncherSlots, c.Command[0])
+		return failure.Usage("omit --launcher-slots, or start each pod by itself: agent join --workers=N",
+			"--launcher-slots=%d: only mpirun starts ranks in the launcher, not %s", c.LauncherSlots, c.Command[0])
 	}
 	return nil
 }

@@ -122,7 +122,7 @@ func (r Report) redials() string {
 	if r.Redials == 0 {
 		return "0 redials"
 	}
-	text := phrase.Count(r.Redialled, "link") + " redialled"
+	text := phrase.Count(r.Redialled, "link") + " redialed"
 	if r.Redials > r.Redialled {
 		text += " " + phrase.Count(r.Redials, "time")
 	}

@@ -18,9 +18,9 @@ import (
 func TestSummary(t *testing.T) {
 	for want, r := range map[string]Report{
 		"finished in 1.5 s on 4 workers, exit code 0": {RunMS: 1500, Workers: 4, Sessions: 4, LinksHeld: 4},
-		"finished in 61 s on 4 workers, exit code 0; 2 links redialled 3 times, longest gap 3.4 s": {
+		"finished in 61 s on 4 workers, exit code 0; 2 links redialed 3 times, longest gap 3.4 s": {
 			RunMS: 61000, Workers: 4, Sessions: 8, LinksHeld: 1, Redials: 3, Redialled: 2, GapsMS: []int64{20, 3400, 1}},
-		"ended after 0.0 s on 1 worker, exit code 76; 2 attempts, 1 worker lost, 1 link redialled, longest gap 0.2 s": {
+		"ended after 0.0 s on 1 worker, exit code 76; 2 attempts, 1 worker lost, 1 link redialed, longest gap 0.2 s": {
 			Exit: 76, Workers: 1, Sessions: 1, Redials: 1, Redialled: 1, GapsMS: []int64{200}, Lost: []verdict.Lost{{Worker: "w", Cause: "x"}}, Attempts: make([]retry.Tried, 2)},
 	} {
 		require.Equal(t, want, r.Summary(false))

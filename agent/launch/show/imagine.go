@@ -46,7 +46,7 @@ func imagine(ctx context.Context, cfg config.Config) (plan.Plan, error) {
 		return plan.Plan{}, err
 	}
 	if len(s.Ranked) == 0 {
-		return plan.Plan{}, failure.New(names.ExitDeadline, "agent run waits for them", "no worker is there yet: %s matches nothing", cfg.WorkerSelector())
+		return plan.Plan{}, failure.New(names.ExitDeadline, "agent run waits for them", "no workers yet: no pod matches %s", cfg.WorkerSelector())
 	}
 	return paths.Plan(s)
 }

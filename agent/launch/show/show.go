@@ -56,7 +56,7 @@ func Env(ctx context.Context, cfg config.Config, w io.Writer, explain bool) erro
 // Hosts runs `agent hosts`: it prints the workers in this format.
 func Hosts(ctx context.Context, cfg config.Config, w io.Writer, format string) error {
 	if !slices.Contains([]string{"openmpi", "hydra", "horovod", "json"}, format) {
-		return failure.Usage("it takes openmpi, hydra, horovod, json", "--format=%s is not known", format)
+		return failure.Usage("want openmpi, hydra, horovod or json", "--format=%s: unknown value", format)
 	}
 	planned, _, err := currentPlan(ctx, cfg)
 	if err != nil {
@@ -93,11 +93,11 @@ func currentPlan(ctx context.Context, cfg config.Config) (planned plan.Plan, run
 		}
 	}
 	if worker := os.Getenv(names.EnvWorker); worker != "" && !asksForWorkers(cfg) {
-		return planned, false, failure.Usage("call it in the launcher; on the workers --framework=plain sets MUSTER_ADDRESSES, all of them in rank order",
+		return planned, false, failure.Usage("run it in the launcher; on the workers, --framework=plain sets MUSTER_ADDRESSES to all addresses in rank order",
 			"no launcher runs here: this is worker %s", worker)
 	}
 	if !cfg.IsFake() && cfg.Job == "" && cfg.Selector == "" {
-		return planned, false, failure.Usage("call it beside agent run, as the same user; or say which workers: --fake=4, or --job=NAME", "no launcher runs here")
+		return planned, false, failure.Usage("run it beside agent run, as the same user; or select workers: --fake=4, or --job=NAME", "no launcher runs here")
 	}
 	cfg.Workers = max(cfg.Workers, cfg.LeastWorkers, 1) // the existing workers are listed, not waited for
 	planned, err = imagine(ctx, cfg)
@@ -121,7 +121,7 @@ func asksForWorkers(cfg config.Config) bool {
 }
 
 func explainPlan(w io.Writer, cfg config.Config, planned plan.Plan, running bool, warnings []string) {
-	from := "no launcher runs here; this is what the flags give"
+	from := "no launcher runs here; these values come from the flags"
 	if running {
 		from = "from the launcher behind " + planned.Broker
 	}
@@ -141,7 +141,7 @@ func explainPlan(w io.Writer, cfg config.Config, planned plan.Plan, running bool
 		return
 	}
 	if len(planned.Processes) > 0 && !cfg.IsFake() {
-		fmt.Fprintf(w, "# what the workers' images set besides is known when agent run has reached them, and is kept as well\n")
+		fmt.Fprintf(w, "# variables of the workers' images are unknown until agent run has reached the workers; they are kept too\n")
 	}
 	fmt.Fprintf(w, "\n# settings\n")
 	for _, s := range []struct{ flag, value string }{
@@ -206,15 +206,15 @@ func dryRunInto(ctx context.Context, cfg config.Config, w *bytes.Buffer) error {
 // or all ranks if there are none.
 func Stacks(w io.Writer, ranks []string) error {
 	if i := slices.IndexFunc(ranks, func(one string) bool { n, err := strconv.Atoi(one); return err != nil || n < 0 }); i >= 0 {
-		return failure.Usage("a rank is a number, as in agent stacks 3", "%q is no rank", ranks[i])
+		return failure.Usage("a rank is a number, as in agent stacks 3", "%q is not a rank", ranks[i])
 	}
 	socket, err := rundir.Broker()
 	if err != nil {
-		return failure.Usage("call it beside agent run, as the same user; from anywhere else: agent stacks JOB", "no launcher runs here")
+		return failure.Usage("run it beside agent run, as the same user; from anywhere else: agent stacks JOB", "no launcher runs here")
 	}
 	lines, err := rsh.Stacks(socket, ranks)
 	if err != nil {
-		return failure.Usage("call it beside agent run, as the same user", "ask the launcher: %w", err)
+		return failure.Usage("run it beside agent run, as the same user", "ask the launcher: %w", err)
 	}
 	for _, line := range lines {
 		if _, err := fmt.Fprintln(w, failure.Visible(line)); err != nil {

@@ -186,7 +186,7 @@ func (s elastic) dismiss(loss rendezvous.Loss, now time.Time) (changed bool) {
 	}
 	s.roster.Absent.own[name]++
 	if s.roster.Absent.own[name] == mostOwn {
-		s.voice.Warn("worker %s has ended by itself %d times: it is not taken again", name, mostOwn)
+		s.voice.Warn("worker %s has ended by itself %d times: not using it again", name, mostOwn)
 	}
 	if !s.roster.Needed {
 		return false
@@ -232,9 +232,9 @@ func (s elastic) tooFew(now time.Time) (changed bool) {
 	case s.Anew != "": // the restart waits for them
 	case r.short.IsZero():
 		r.short = now
-		s.voice.Warn("%d of at least %s there; waiting%s for others", len(r.Members.Present()), phrase.Count(r.Members.Least, "worker"), phrase.UpTo(s.cfg.Timeout))
+		s.voice.Warn("%d of at least %s ready; waiting%s for more", len(r.Members.Present()), phrase.Count(r.Members.Least, "worker"), phrase.UpTo(s.cfg.Timeout))
 	case r.late == "" && s.cfg.Timeout > 0 && now.Sub(r.short) >= s.cfg.Timeout:
-		r.late = fmt.Sprintf("%d of at least %s there for %s", len(r.Members.Present()), phrase.Count(r.Members.Least, "worker"), phrase.Seconds(s.cfg.Timeout))
+		r.late = fmt.Sprintf("only %d of at least %s ready for %s", len(r.Members.Present()), phrase.Count(r.Members.Least, "worker"), phrase.Seconds(s.cfg.Timeout))
 		return s.ending.onRestart(s.cfg.Grace)
 	}
 	return false
@@ -269,7 +269,7 @@ func (s elastic) lastLook(ctx context.Context, failed bool) {
 	defer stop()
 	for failed && !s.ending.phase.told() && s.Anew == "" && s.roster.late == "" && !s.roster.fault {
 		if r := s.roster; !r.lost.IsZero() && time.Since(r.lost) < afterLoss {
-			s.startAnew("it did not get over the loss of worker " + r.whose)
+			s.startAnew("it did not recover from the loss of worker " + r.whose)
 			return
 		}
 		if len(s.unsure) == 0 && s.links.Alive(ctx) {

@@ -24,11 +24,11 @@ func (s *Supervisor) onHang(h hang.Finding) (changed bool) {
 	case s.ending.phase.ends():
 		return false // it ends anyway
 	case h.Over:
-		s.voice.Say("%s goes on: something moves again", s.Name)
+		s.voice.Say("%s makes progress again", s.Name)
 		s.complain(aHang, "")
 		return false
 	case len(h.Unknown) > 0:
-		s.voice.Say("nothing was printed for %s; whether %s hangs cannot be told: %s", phrase.Seconds(s.cfg.HangAfter), s.Name, hang.Unasked(h.Unknown))
+		s.voice.Say("no output for %s; cannot tell whether %s hangs: %s", phrase.Seconds(s.cfg.HangAfter), s.Name, hang.Unasked(h.Unknown))
 		return false
 	}
 	if h.Polls {
@@ -37,7 +37,7 @@ func (s *Supervisor) onHang(h hang.Finding) (changed bool) {
 	}
 	s.Hangs++
 	list := hang.Sitters(h.Scenes, s.Hang.LabelOf)
-	why := fmt.Sprintf("%s seems to hang: for %s nothing was printed, and no rank has used a processor", s.Name, phrase.Seconds(s.cfg.HangAfter))
+	why := fmt.Sprintf("%s seems to hang: for %s nothing was printed and no rank used a processor", s.Name, phrase.Seconds(s.cfg.HangAfter))
 	s.voice.Warn("%s", why)
 	verdict, said := s.tellStacks(h, "hang")
 	complaint := append([]string{why}, hang.Lines(list)...)
@@ -51,7 +51,7 @@ func (s *Supervisor) onHang(h hang.Finding) (changed bool) {
 	if !s.cfg.HangStops() {
 		return false
 	}
-	s.voice.Warn("stopping %s (--hang-action=%s), %s to go before it is killed", s.Name, config.HangStop, phrase.Seconds(s.cfg.ShortGrace()))
+	s.voice.Warn("stopping %s (--hang-action=%s), killing it after %s", s.Name, config.HangStop, phrase.Seconds(s.cfg.ShortGrace()))
 	s.Hung = fmt.Sprintf("%s hung for %s and was stopped", s.Name, phrase.Seconds(s.cfg.HangAfter))
 	return s.ending.onHang(s.cfg.ShortGrace())
 }

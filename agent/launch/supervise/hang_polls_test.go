@@ -104,7 +104,7 @@ func pollAndWatch(t *testing.T, after time.Duration, ranks int, set func(s *hang
 
 const (
 	allPoll = "train.py may hang: for 600 s nothing was printed, read or written, and all 3 ranks use a processor at solve.py:40 exchange (MPI Recv)"
-	goesOn  = "train.py goes on: something moves again"
+	goesOn  = "train.py makes progress again"
 )
 
 // TestRanksThatPoll checks that the suspicion is reported once, and that a run that moves again is

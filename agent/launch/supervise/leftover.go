@@ -156,7 +156,7 @@ func (s *Supervisor) onRest(h hang.Finding) {
 		s.Rest.watch.End()
 		return
 	}
-	s.voice.Warn("%s, and nothing has moved for %s; still there: %s (--exit-within ends them)", since, phrase.Seconds(s.Rest.watch.After), phrase.Count(len(list), "process"))
+	s.voice.Warn("%s, and no activity for %s; still running: %s (--exit-within ends them)", since, phrase.Seconds(s.Rest.watch.After), phrase.Count(len(list), "process"))
 	if _, said := s.tellStacks(h, "exit"); !said {
 		s.tellPlaces(list, s.Rest.said == 0, h.Stacks)
 	}
@@ -177,7 +177,7 @@ func (s *Supervisor) onRestDue() (changed bool) {
 	if sessions != nil { // the ranks may have ended, but their mpirun has not
 		is, was = "its mpirun is", "its mpirun was"
 	}
-	s.voice.Warn("%s, and %s still there; stopping %s (--exit-within=%s), %s to go before it is killed", since, is, s.Name, phrase.Brief(s.Rest.within), phrase.Seconds(s.cfg.Grace))
-	s.Hung = fmt.Sprintf("%s was stopped: %s, and %s still there (--exit-within=%s)", s.Name, since, was, phrase.Brief(s.Rest.within))
+	s.voice.Warn("%s, and %s still running; stopping %s (--exit-within=%s), killing it after %s", since, is, s.Name, phrase.Brief(s.Rest.within), phrase.Seconds(s.cfg.Grace))
+	s.Hung = fmt.Sprintf("%s was stopped: %s, and %s still running (--exit-within=%s)", s.Name, since, was, phrase.Brief(s.Rest.within))
 	return s.ending.onHang(s.cfg.Grace)
 }

@@ -63,8 +63,8 @@ func TestWhatIsLeftIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said, ended := outlasted(t, hangtest.New(), nil, 0, time.Hour, first)
 		require.False(t, ended)
-		require.Contains(t, said, "agent: rank 0 ended with 0 75 s ago, and nothing has moved for 60 s; still there: 2 processes (--exit-within ends them)\nagent:   rank 1 on 1 (python, pid 2), rank 2 on 2 (python, pid 2): sleeps in recvfrom\nhint: its stack: py-spy dump --pid 2\n")
-		require.Equal(t, 5, strings.Count(said, "still there"), said)
+		require.Contains(t, said, "agent: rank 0 ended with 0 75 s ago, and no activity for 60 s; still running: 2 processes (--exit-within ends them)\nagent:   rank 1 on 1 (python, pid 2), rank 2 on 2 (python, pid 2): sleeps in recvfrom\nhint: its stack: py-spy dump --pid 2\n")
+		require.Equal(t, 5, strings.Count(said, "still running"), said)
 		require.Equal(t, 1, strings.Count(said, "hint: "))
 	})
 }
@@ -113,11 +113,11 @@ func TestWhatIsLeftOfAnMpirun(t *testing.T) {
 		want   string
 		ended  bool
 	}{
-		"it runs":                      {want: "agent: rank 0 ended with 0 75 s ago, and nothing has moved for 60 s; still there: 2 processes (--exit-within ends them)\n"},
+		"it runs":                      {want: "agent: rank 0 ended with 0 75 s ago, and no activity for 60 s; still running: 2 processes (--exit-within ends them)\n"},
 		"it has ended":                 {ends: true},
 		"it has ended, and is bounded": {ends: true, within: time.Minute},
-		"it runs, and is bounded":      {within: time.Minute, ended: true, want: "agent: rank 0 ended with 0 60 s ago, and its mpirun is still there; stopping train (--exit-within=1m), 1.0 s to go before it is killed\n"},
-		"a second one runs":            {ends: true, again: true, want: "agent: rank 1 ended with 0 75 s ago, and nothing has moved for 60 s; still there: 2 processes (--exit-within ends them)\n"},
+		"it runs, and is bounded":      {within: time.Minute, ended: true, want: "agent: rank 0 ended with 0 60 s ago, and its mpirun is still running; stopping train (--exit-within=1m), killing it after 1.0 s\n"},
+		"a second one runs":            {ends: true, again: true, want: "agent: rank 1 ended with 0 75 s ago, and no activity for 60 s; still running: 2 processes (--exit-within ends them)\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestWhatIsLeftIsEnded(t *testing.T) {
 		s.CPU["2"] = 1
 		said, ended := outlasted(t, s, nil, 5*time.Minute, 6*time.Minute, first)
 		require.True(t, ended)
-		require.Equal(t, "agent: rank 0 ended with 0 300 s ago, and others are still there; stopping train (--exit-within=5m), 1.0 s to go before it is killed\n", said)
+		require.Equal(t, "agent: rank 0 ended with 0 300 s ago, and others are still running; stopping train (--exit-within=5m), killing it after 1.0 s\n", said)
 	})
 }
 

@@ -35,7 +35,7 @@ func (s *Supervisor) complain(key, sentence string) {
 func (s *Supervisor) onProgressDue(now time.Time) (changed bool) {
 	if why := s.cannotHear(now); why != "" {
 		if s.Progress.Excuse(now) {
-			s.voice.Say("the progress rules are not judged for now: %s", why)
+			s.voice.Say("progress rules are paused: %s", why)
 		}
 		return false
 	}
@@ -48,7 +48,7 @@ func (s *Supervisor) cannotHear(now time.Time) string {
 	case s.Progress.Late(now):
 		return "the launcher itself was stopped"
 	case s.Progress.Unread(now):
-		return "nobody reads the job's output"
+		return "the job's output is not read"
 	case !s.Group:
 		return "" // the ranks' lines come through the command's own connections
 	}
@@ -81,14 +81,14 @@ func (s *Supervisor) onVerdict(v progress.Verdict) (changed bool) {
 	}
 	s.voice.Warn("%s", why)
 	if v.Kind == progress.Absent {
-		s.voice.Hint("a program that buffers its output prints late: PYTHONUNBUFFERED=1 or stdbuf -oL; --first-within allows for a slow start")
+		s.voice.Hint("if the program buffers its output, set PYTHONUNBUFFERED=1 or use stdbuf -oL; --first-within allows for a slow start")
 	}
 	s.complain(v.Rule.Name(), why)
 	s.Stalls = append(s.Stalls, report.Stall{Rule: v.Rule.Name(), Why: why, Rank: v.RankName(), Line: v.Line, Stopped: v.Rule.Stop && s.Hung == ""})
 	if !v.Rule.Stop || s.Hung != "" {
 		return false
 	}
-	s.voice.Warn("stopping %s (--%s=%s), %s to go before it is killed", s.Name, progress.FlagAction, config.HangStop, phrase.Seconds(s.cfg.Grace))
+	s.voice.Warn("stopping %s (--%s=%s), killing it after %s", s.Name, progress.FlagAction, config.HangStop, phrase.Seconds(s.cfg.Grace))
 	rank := v.RankName()
 	s.Hung, s.Stalled = s.Name+" was stopped: "+why, &rank
 	return s.ending.onHang(s.cfg.Grace)

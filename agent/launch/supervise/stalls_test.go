@@ -79,7 +79,7 @@ func TestOutputThatNobodyReadsIsNoStall(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { _, _ = io.WriteString(s.Progress.Hear(0, reader), "step 1\n") })
 		s.waits(5 * time.Minute)
-		require.Equal(t, "agent: the progress rules are not judged for now: nobody reads the job's output\n", said.String())
+		require.Equal(t, "agent: progress rules are paused: the job's output is not read\n", said.String())
 		close(reader.read)
 		wg.Wait()
 		s.waits(time.Minute)
@@ -92,7 +92,7 @@ func TestALauncherThatWasStoppedHasSeenNoStall(t *testing.T) {
 		s, said := ruled(t, every10s...)
 		time.Sleep(time.Hour) // no event is handled
 		s.onProgressDue(time.Now())
-		require.Contains(t, said.String(), "not judged for now: the launcher itself was stopped")
+		require.Contains(t, said.String(), "paused: the launcher itself was stopped")
 		require.Empty(t, s.Stalls)
 	})
 }
@@ -102,7 +102,7 @@ func TestABrokenRuleEndsTheRun(t *testing.T) {
 		s, said := ruled(t, progress.Word{Flag: "fail-on", Value: "nan"})
 		_, _ = io.WriteString(s.Progress.Mixed(metrics.TagsAll), "[1,1]<stdout>:loss=nan\n")
 		require.True(t, s.onProgress(time.Now()))
-		require.Contains(t, said.String(), "agent: stopping train (--progress-action=stop), 1.0 s to go")
+		require.Contains(t, said.String(), "agent: stopping train (--progress-action=stop), killing it after 1.0 s")
 		require.Equal(t, "train was stopped: failed line: fail-on 'nan' matched a line of rank 1: loss=nan", s.Hung)
 		require.Equal(t, "rank 1", *s.Stalled)
 	})

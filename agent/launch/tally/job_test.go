@@ -37,8 +37,8 @@ func TestJudgeJob(t *testing.T) {
 		want    int
 		why     string
 	}{
-		"a daemon was killed, mpirun said 0": {func(t *Tally) { t.Report("w-2", killedDaemon) }, 0, false,
-			137, "mpirun said 0, but worker w-2: its prted (pid 7) was killed by SIGKILL"},
+		"a daemon was killed, mpirun exited with 0": {func(t *Tally) { t.Report("w-2", killedDaemon) }, 0, false,
+			137, "mpirun exited with 0, but worker w-2: its prted (pid 7) was killed by SIGKILL"},
 		"a daemon was killed, mpirun noticed": {func(t *Tally) {
 			t.Report("w-0", rank("0", 137, 9))
 			t.Report("w-2", killedDaemon)
@@ -54,24 +54,24 @@ func TestJudgeJob(t *testing.T) {
 			rec := rank("0", 143, 15)
 			rec.MPI = false
 			t.Report("w-0", rec)
-		}, 3, false, 3, "which rank ended first is not known; mpirun exited with 3"},
+		}, 3, false, 3, "which rank ended first is unknown; mpirun exited with 3"},
 		"a rank left without MPI_Finalize": {func(t *Tally) { t.Report("w-0", rank("0", 143, 15)) },
-			1, false, 1, "which rank ended first is not known; mpirun exited with 1"},
+			1, false, 1, "which rank ended first is unknown; mpirun exited with 1"},
 		"a rank called MPI_Abort(0)": {func(t *Tally) { t.Report("w-0", rank("0", 143, 15)) },
-			0, false, 143, "mpirun said 0, but which rank ended first is not known"},
+			0, false, 143, "mpirun exited with 0, but which rank ended first is unknown"},
 		"a rank called MPI_Abort(0), Hydra's proxies failed": {func(t *Tally) {
 			for _, id := range []string{"1", "0"} {
 				t.Ended(verdict.BadSession{Worker: "w-" + id, Code: 7, What: "exited with 7"})
 				t.Answered(id, wire.ExitRecord{Code: 7}, nil)
 			}
-		}, 0, false, 7, "mpirun said 0, but 2 of its sessions exited with 7, as after MPI_Abort: which rank ended first is not known"},
+		}, 0, false, 7, "mpirun exited with 0, but 2 of its sessions exited with 7, as after MPI_Abort: which rank ended first is unknown"},
 		"a rank called MPI_Abort(0), one of Hydra's proxies lost its connection": {func(t *Tally) {
 			t.Report("w-1", rank("1", 137, 9))
 			t.Ended(verdict.BadSession{Worker: "w-1", Code: 7, What: "exited with 7"})
 			t.Answered("1", wire.ExitRecord{Code: 7}, nil)
 			t.Ended(verdict.BadSession{Worker: "w-0", Code: 5, What: "exited with 5"})
 			t.Answered("0", wire.ExitRecord{Code: 5}, nil)
-		}, 0, false, 7, "mpirun said 0, but 2 of its sessions failed, as after MPI_Abort: which rank ended first is not known"},
+		}, 0, false, 7, "mpirun exited with 0, but 2 of its sessions failed, as after MPI_Abort: which rank ended first is unknown"},
 		"a rank crashed, then Hydra's proxy failed": {func(t *Tally) {
 			rec := rank("2", 139, 11)
 			rec.MPI = false
@@ -86,20 +86,20 @@ func TestJudgeJob(t *testing.T) {
 			rec := rank("0", 137, 9)
 			rec.Unseen = 1
 			t.Report("w-0", rec)
-		}, 255, false, 255, "which rank ended first is not known; mpirun exited with 255"},
+		}, 255, false, 255, "which rank ended first is unknown; mpirun exited with 255"},
 		"a victim was killed, a rank of another worker was not seen": {func(t *Tally) {
 			t.Report("w-0", rank("0", 137, 9))
 			t.Answered("2", wire.ExitRecord{Unseen: 1}, nil)
-		}, 255, false, 255, "which rank ended first is not known; mpirun exited with 255"},
+		}, 255, false, 255, "which rank ended first is unknown; mpirun exited with 255"},
 		"a rank was not seen, then Hydra's proxy failed": {func(t *Tally) { t.Answered("1", wire.ExitRecord{Code: 7, Unseen: 1}, nil) },
-			255, false, 255, "which rank ended first is not known (worker w-1: its session exited with 7); mpirun exited with 255"},
+			255, false, 255, "which rank ended first is unknown (worker w-1: its session exited with 7); mpirun exited with 255"},
 		"a rank was not seen, then mpiexec killed a proxy": {func(t *Tally) {
 			t.Report("w-1", wire.ReportRecord{Session: "1", Kind: wire.ReportDaemon, PID: 7, Command: "hydra_pmi_proxy", Code: 137, Signal: 9})
 			t.Answered("2", wire.ExitRecord{Unseen: 1}, nil)
-		}, 3, false, 3, "which rank ended first is not known (worker w-1: its hydra_pmi_proxy (pid 7) was killed by SIGKILL); mpirun exited with 3"},
+		}, 3, false, 3, "which rank ended first is unknown (worker w-1: its hydra_pmi_proxy (pid 7) was killed by SIGKILL); mpirun exited with 3"},
 		"a helper of the daemon failed, a rank was not seen": {func(t *Tally) {
 			t.Report("w-1", wire.ReportRecord{Session: "1", Kind: wire.ReportRank, PID: 9, Code: 1, Unseen: 1})
-		}, 3, false, 3, "which rank ended first is not known; mpirun exited with 3"},
+		}, 3, false, 3, "which rank ended first is unknown; mpirun exited with 3"},
 		"a worker ran out of memory, a rank of it was not seen": {func(t *Tally) {
 			rec := rank("2", 137, 9)
 			rec.Unseen = 1
@@ -168,12 +168,12 @@ func TestJudgeJob(t *testing.T) {
 			t.CommandEnded()
 			t.Report("w-0", rank("0", 137, 9))
 			t.Report("w-2", rank("2", 137, 9))
-		}, 255, false, 137, "which rank ended first is not known; mpirun exited with 255"},
+		}, 255, false, 137, "which rank ended first is unknown; mpirun exited with 255"},
 		"of two signals one is mpirun's": {func(t *Tally) {
 			t.CommandEnded()
 			t.Report("w-0", rank("0", 143, 15))
 			t.Report("w-2", rank("2", 137, 9))
-		}, 255, false, 255, "which rank ended first is not known; mpirun exited with 255"},
+		}, 255, false, 255, "which rank ended first is unknown; mpirun exited with 255"},
 		"a rank without MPI hurts nobody": {func(t *Tally) {
 			r := rank("2", 7, 0)
 			r.MPI = false
@@ -187,29 +187,29 @@ func TestJudgeJob(t *testing.T) {
 			t.CommandEnded()
 			t.Answered("1", wire.ExitRecord{Code: 7}, nil)
 		}, 255, false, 255, "mpirun exited with 255"},
-		"a session failed, mpirun said 0": {func(t *Tally) {
+		"a session failed, mpirun exited with 0": {func(t *Tally) {
 			t.CommandEnded()
 			t.Answered("1", wire.ExitRecord{Code: 7}, nil)
-		}, 0, false, 7, "mpirun said 0, but worker w-1: its session exited with 7"},
-		"agents were killed, mpirun said 0": {func(t *Tally) {
+		}, 0, false, 7, "mpirun exited with 0, but worker w-1: its session exited with 7"},
+		"agents were killed, mpirun exited with 0": {func(t *Tally) {
 			t.Left("2")
 			t.Left("0")
 			for _, id := range []string{"0", "1", "2"} {
 				t.Answered(id, wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, nil)
 			}
-		}, 0, false, 76, "mpirun said 0, but its session on worker w-2 was cut off: the agent that it had called ended first"},
+		}, 0, false, 76, "mpirun exited with 0, but its session on worker w-2 was cut off: the agent that it had called ended first"},
 		"agents were killed, mpirun noticed": {func(t *Tally) {
 			t.Left("2")
 			t.Left("0")
 			for _, id := range []string{"0", "2"} {
 				t.Answered(id, wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, nil)
 			}
-		}, 9, false, 9, "the first session to be cut off, when its agent ended, was that on worker w-2; mpirun exited with 9"},
+		}, 9, false, 9, "the session on worker w-2 was cut off first, when its agent ended; mpirun exited with 9"},
 		"an agent was killed, then a session failed": {func(t *Tally) {
 			t.Left("2")
 			t.Answered("1", wire.ExitRecord{Code: 7}, nil)
 			t.Answered("2", wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, nil)
-		}, 255, false, 255, "the first session to be cut off, when its agent ended, was that on worker w-2; mpirun exited with 255"},
+		}, 255, false, 255, "the session on worker w-2 was cut off first, when its agent ended; mpirun exited with 255"},
 		"a session failed, then agents were killed": {func(t *Tally) {
 			t.Answered("1", wire.ExitRecord{Code: 1}, nil)
 			t.Left("2")
@@ -227,8 +227,8 @@ func TestJudgeJob(t *testing.T) {
 			t.Refused(nil, &broker.UnknownHostError{Host: "x", Known: []string{"w-0"}})
 			t.Report("w-0", rank("0", 143, 15))
 		}, 1, true, 255, `unknown host "x": the 1 known are w-0; mpirun did not end by itself`},
-		"an ambiguous host, mpirun said 0": {func(t *Tally) { t.Refused(nil, errors.New(`host "x" is more than one worker`)) },
-			0, false, 255, `mpirun said 0, but host "x" is more than one worker`},
+		"an ambiguous host, mpirun exited with 0": {func(t *Tally) { t.Refused(nil, errors.New(`host "x" is more than one worker`)) },
+			0, false, 255, `mpirun exited with 0, but host "x" is more than one worker`},
 		"a daemon crashed when its ranks had ended": {func(t *Tally) {
 			t.Report("w-2", late)
 			t.Answered("2", wire.ExitRecord{Code: 139, Signal: 11}, nil)
@@ -243,17 +243,17 @@ func TestJudgeJob(t *testing.T) {
 			r := rank("1", 143, 15)
 			r.MPI = false
 			t.Report("w-1", r)
-		}, 0, false, 139, "mpirun said 0, but worker w-2: its prted (pid 7) was killed by SIGSEGV when its ranks had ended with 0"},
+		}, 0, false, 139, "mpirun exited with 0, but worker w-2: its prted (pid 7) was killed by SIGSEGV when its ranks had ended with 0"},
 		"a daemon crashed late, another one sooner": {func(t *Tally) {
 			t.Report("w-2", late)
 			sooner := killedDaemon
 			sooner.Session = "1"
 			t.Report("w-1", sooner)
-		}, 0, false, 137, "mpirun said 0, but worker w-1: its prted (pid 7) was killed by SIGKILL"},
+		}, 0, false, 137, "mpirun exited with 0, but worker w-1: its prted (pid 7) was killed by SIGKILL"},
 		"a daemon crashed late, another session failed": {func(t *Tally) {
 			t.Report("w-2", late)
 			t.Answered("1", wire.ExitRecord{Code: 7}, nil)
-		}, 0, false, 7, "mpirun said 0, but worker w-1: its session exited with 7"},
+		}, 0, false, 7, "mpirun exited with 0, but worker w-1: its session exited with 7"},
 		"a daemon crashed late, mpirun complained": {func(t *Tally) { t.Report("w-2", late) }, 205, false,
 			205, "worker w-2: its prted (pid 7) was killed by SIGSEGV when its ranks had ended with 0; mpirun exited with 205"},
 		"of a session by hand nothing counts": {func(t *Tally) {

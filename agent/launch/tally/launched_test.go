@@ -48,24 +48,24 @@ func TestJudgeScript(t *testing.T) {
 		"mpirun lied": {func(t *Tally, first, _ *Scripted) {
 			fails(t, first, "1")
 			end(first, 0)
-		}, 0, 3, "bash said 0, but worker w-1: rank 1, pi (pid 9), exited with 3"},
+		}, 0, 3, "bash exited with 0, but worker w-1: rank 1, pi (pid 9), exited with 3"},
 		"mpirun's code is not known": {func(t *Tally, first, _ *Scripted) {
 			fails(t, first, "1")
 			first.Over = true
-		}, 0, 3, "bash said 0, but worker w-1: rank 1, pi (pid 9), exited with 3"},
+		}, 0, 3, "bash exited with 0, but worker w-1: rank 1, pi (pid 9), exited with 3"},
 		"the script hides mpirun's code": {func(t *Tally, first, _ *Scripted) {
 			fails(t, first, "1")
 			end(first, 3)
-		}, 0, 3, "bash said 0, but worker w-1: rank 1, pi (pid 9), exited with 3; mpirun exited with 3"},
+		}, 0, 3, "bash exited with 0, but worker w-1: rank 1, pi (pid 9), exited with 3; mpirun exited with 3"},
 		"nobody saw the rank": {func(t *Tally, first, _ *Scripted) {
 			t.Called("w-1", "1", first)
 			end(first, 3)
-		}, 0, 3, "bash said 0, but mpirun exited with 3"},
+		}, 0, 3, "bash exited with 0, but mpirun exited with 3"},
 		"a daemon was killed": {func(t *Tally, first, _ *Scripted) {
 			t.Called("w-1", "1", first)
 			t.Report("w-1", wire.ReportRecord{Session: "1", Kind: wire.ReportDaemon, PID: 7, Command: "prted", Code: 137, Signal: 9})
 			end(first, 0)
-		}, 0, 137, "bash said 0, but worker w-1: its prted (pid 7) was killed by SIGKILL"},
+		}, 0, 137, "bash exited with 0, but worker w-1: its prted (pid 7) was killed by SIGKILL"},
 		"a retry": {func(t *Tally, first, second *Scripted) {
 			fails(t, first, "1")
 			end(first, 3)
@@ -84,7 +84,7 @@ func TestJudgeScript(t *testing.T) {
 			end(first, 0)
 			fails(t, second, "2")
 			end(second, 0)
-		}, 0, 3, "bash said 0, but worker w-1: rank 1, pi (pid 9), exited with 3"},
+		}, 0, 3, "bash exited with 0, but worker w-1: rank 1, pi (pid 9), exited with 3"},
 		"one of two at a time fails": {func(t *Tally, first, second *Scripted) {
 			t.Called("w-1", "1", first)
 			t.Called("w-1", "2", second)
@@ -92,7 +92,7 @@ func TestJudgeScript(t *testing.T) {
 			fails(t, first, "1")
 			end(first, 3)
 			end(second, 0)
-		}, 0, 3, "bash said 0, but worker w-1: rank 1, pi (pid 9), exited with 3; mpirun exited with 3"},
+		}, 0, 3, "bash exited with 0, but worker w-1: rank 1, pi (pid 9), exited with 3; mpirun exited with 3"},
 		"its own code stands": {func(t *Tally, first, _ *Scripted) {
 			fails(t, first, "1")
 			end(first, 3)

@@ -38,7 +38,7 @@ func TestJudgeStarters(t *testing.T) {
 			order(t, first, deepspeed, "w-2", "2", train)
 			end(t, "2", 3)
 			end(t, "1", 4)
-		}, "deepspeed", 0, 3, "deepspeed said 0, but its session on worker w-2 exited with 3 (and 1 more session)"},
+		}, "deepspeed", 0, 3, "deepspeed exited with 0, but its session on worker w-2 exited with 3 (and 1 more session)"},
 		"a session failed, and the launcher noticed": {func(t *Tally, first, _ *Scripted) {
 			order(t, first, deepspeed, "w-1", "1", train)
 			end(t, "1", 3)
@@ -46,12 +46,12 @@ func TestJudgeStarters(t *testing.T) {
 		"in a script": {func(t *Tally, first, _ *Scripted) {
 			order(t, first, deepspeed, "w-1", "1", train)
 			end(t, "1", 3)
-		}, "bash", 0, 3, "bash said 0, but deepspeed's session on worker w-1 exited with 3"},
+		}, "bash", 0, 3, "bash exited with 0, but deepspeed's session on worker w-1 exited with 3"},
 		"the script hides its code": {func(t *Tally, first, _ *Scripted) {
 			order(t, first, deepspeed, "w-1", "1", train)
 			end(t, "1", 0)
 			over(first, 3)
-		}, "bash", 0, 3, "bash said 0, but deepspeed exited with 3"},
+		}, "bash", 0, 3, "bash exited with 0, but deepspeed exited with 3"},
 		"the script started another": {func(t *Tally, first, second *Scripted) {
 			order(t, first, deepspeed, "w-1", "1", train)
 			end(t, "1", 3)
@@ -80,25 +80,25 @@ func TestJudgeStarters(t *testing.T) {
 			end(t, "1", 4)
 			order(t, first, deepspeed, "w-1", "2", train)
 			end(t, "2", 5)
-		}, "deepspeed", 0, 4, "deepspeed said 0, but its session on worker w-1 exited with 4 (and 1 more session)"},
+		}, "deepspeed", 0, 4, "deepspeed exited with 0, but its session on worker w-1 exited with 4 (and 1 more session)"},
 		"another command won": {func(t *Tally, first, _ *Scripted) {
 			order(t, first, deepspeed, "w-1", "1", train)
 			end(t, "1", 4)
 			order(t, first, deepspeed, "w-1", "2", "cd /x; python3 eval.py")
 			end(t, "2", 0)
-		}, "deepspeed", 0, 4, "deepspeed said 0, but its session on worker w-1 exited with 4"},
+		}, "deepspeed", 0, 4, "deepspeed exited with 0, but its session on worker w-1 exited with 4"},
 		"another worker won": {func(t *Tally, first, _ *Scripted) {
 			order(t, first, deepspeed, "w-1", "1", train)
 			end(t, "1", 4)
 			order(t, first, deepspeed, "w-2", "2", train)
 			end(t, "2", 0)
-		}, "deepspeed", 0, 4, "deepspeed said 0, but its session on worker w-1 exited with 4"},
+		}, "deepspeed", 0, 4, "deepspeed exited with 0, but its session on worker w-1 exited with 4"},
 		"two ranks of a worker, one failed": {func(t *Tally, first, _ *Scripted) {
 			order(t, first, deepspeed, "w-1", "1", train)
 			order(t, first, deepspeed, "w-1", "2", train)
 			end(t, "1", 4)
 			end(t, "2", 0)
-		}, "deepspeed", 0, 4, "deepspeed said 0, but its session on worker w-1 exited with 4"},
+		}, "deepspeed", 0, 4, "deepspeed exited with 0, but its session on worker w-1 exited with 4"},
 		"the launcher ended the session itself": {func(t *Tally, first, _ *Scripted) {
 			order(t, first, deepspeed, "w-1", "1", train)
 			t.Left("1")
@@ -109,14 +109,14 @@ func TestJudgeStarters(t *testing.T) {
 			end(t, "1", 4)
 			order(t, first, deepspeed, "w-1", "2", train)
 			t.Answered("2", wire.ExitRecord{Code: 143, Reason: wire.ReasonStopped}, nil)
-		}, "deepspeed", 0, 4, "deepspeed said 0, but its session on worker w-1 exited with 4"},
+		}, "deepspeed", 0, 4, "deepspeed exited with 0, but its session on worker w-1 exited with 4"},
 		"the session runs on": {func(t *Tally, first, _ *Scripted) {
 			order(t, first, deepspeed, "w-1", "1", train)
 			over(first, 0)
-		}, "deepspeed", 0, 76, "deepspeed said 0, but its session on worker w-1 still ran when it ended"},
+		}, "deepspeed", 0, 76, "deepspeed exited with 0, but its session on worker w-1 still ran when it ended"},
 		"no such host": {func(t *Tally, first, _ *Scripted) {
 			t.RefusedOrder(errors.New(`unknown host "x"`), first, deepspeed)
-		}, "deepspeed", 0, 255, `deepspeed said 0, but its call reached no worker: unknown host "x"`},
+		}, "deepspeed", 0, 255, `deepspeed exited with 0, but its call reached no worker: unknown host "x"`},
 		"an elastic launcher got over it": {func(t *Tally, first, _ *Scripted) {
 			order(t, first, elastic, "w-1", "1", train)
 			order(t, first, elastic, "w-2", "2", train)
@@ -128,7 +128,7 @@ func TestJudgeStarters(t *testing.T) {
 			order(t, first, elastic, "w-2", "2", train)
 			end(t, "1", 4)
 			end(t, "2", 5)
-		}, "horovodrun", 0, 4, "horovodrun said 0, but its session on worker w-1 exited with 4 (and 1 more session)"},
+		}, "horovodrun", 0, 4, "horovodrun exited with 0, but its session on worker w-1 exited with 4 (and 1 more session)"},
 		"an experiment failed": {func(t *Tally, first, _ *Scripted) {
 			order(t, first, trials, "w-1", "1", train)
 			end(t, "1", 1)

@@ -16,9 +16,9 @@ func keptToLauncher(e Evidence) bool {
 // judgeAlone rejects the 0 of such a command.
 func judgeAlone(e Evidence) Verdict {
 	if e.Group != "" {
-		return Verdict{names.ExitUsage, fmt.Sprintf("%s said 0, but it ran in the launcher only: it started nothing on %s", e.Name, allWorkers(e.Workers))}
+		return Verdict{names.ExitUsage, fmt.Sprintf("%s exited with 0, but it ran in the launcher only: it started nothing on %s", e.Name, allWorkers(e.Workers))}
 	}
-	return Verdict{names.ExitUsage, fmt.Sprintf("%s said 0, but %s ran in the launcher alone, and on none of the %s", e.Name, e.Alone, phrase.Count(e.Workers, "worker"))}
+	return Verdict{names.ExitUsage, fmt.Sprintf("%s exited with 0, but %s ran only in the launcher, and on none of the %s", e.Name, e.Alone, phrase.Count(e.Workers, "worker"))}
 }
 
 // AloneSentence returns what to tell the user about a command that has used no worker for a while,

@@ -9,7 +9,7 @@ import (
 )
 
 // unknownFirst replaces the name of the culprit if only victims were seen.
-const unknownFirst = "which rank ended first is not known"
+const unknownFirst = "which rank ended first is unknown"
 
 // culprit names the worker where a failure began, as far as that is known. mpirun itself names at
 // most the worker's host. If several ranks were killed, mpirun has killed all but one.
@@ -19,7 +19,7 @@ func culprit(e Evidence) string {
 	case len(e.Starved) > 0:
 		return ""
 	case cutFirst(e):
-		return fmt.Sprintf("the first session to be cut off, when its agent ended, was that on worker %s; ", e.Cut[0].Worker)
+		return fmt.Sprintf("the session on worker %s was cut off first, when its agent ended; ", e.Cut[0].Worker)
 	case ok:
 		return b.Says() + "; "
 	case e.Code == HydraGaveUp && len(e.Quiet) > 0:

@@ -37,7 +37,7 @@ func JudgeGroup(told int, r GroupEnd, lost []Lost) Verdict {
 	case r.Cause == nil && r.Stopped && len(lost) > 0:
 		return Verdict{names.ExitHopeless, fmt.Sprintf("worker %s lost: %s", lost[0].Worker, lost[0].Cause)}
 	case r.Cause == nil && r.Stopped:
-		return Verdict{names.ExitBug, "the group was stopped, and nobody knows why"}
+		return Verdict{names.ExitBug, "the group was stopped for an unknown reason"}
 	case r.Cause == nil:
 		return Verdict{}
 	case len(lost) > 0:
@@ -46,7 +46,7 @@ func JudgeGroup(told int, r GroupEnd, lost []Lost) Verdict {
 			why += fmt.Sprintf(" (and %s)", phrase.Count(n, "more worker"))
 		}
 		if r.Cause.Preempted && r.Cause.Worker == lost[0].Worker {
-			return Verdict{names.ExitHopeless, "worker " + lost[0].Worker + " was told to stop from outside"}
+			return Verdict{names.ExitHopeless, fmt.Sprintf("worker %s was told to stop from outside", lost[0].Worker)}
 		}
 		if !r.Cause.OfLost {
 			why += "; " + r.Cause.Sentence

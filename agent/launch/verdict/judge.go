@@ -73,7 +73,7 @@ func judgeLost(e Evidence) Verdict {
 		return Verdict{names.ExitHopeless, why}
 	}
 	if e.Code == 0 {
-		return Verdict{names.ExitHopeless, fmt.Sprintf("%s said 0, but %s", e.Name, why)}
+		return Verdict{names.ExitHopeless, fmt.Sprintf("%s exited with 0, but %s", e.Name, why)}
 	}
 	return Verdict{names.ExitHopeless, fmt.Sprintf("%s; %s %s", why, e.Name, phrase.HowEnded(e.Code, e.Signal))}
 }
@@ -116,7 +116,7 @@ func judgeTrouble(e Evidence) Verdict {
 	if e.Ended {
 		return Verdict{code, fmt.Sprintf("%s; %s did not end by itself", why, e.Name)}
 	}
-	return Verdict{code, fmt.Sprintf("%s said 0, but %s", e.Name, why)}
+	return Verdict{code, fmt.Sprintf("%s exited with 0, but %s", e.Name, why)}
 }
 
 // ownCode returns the command's code, or the code of the cause if the command's says nothing. Intel
@@ -197,12 +197,12 @@ func judgeZero(e Evidence) Verdict {
 			if slices.ContainsFunc(e.Bad, func(other BadSession) bool { return other.Code != b.Code }) {
 				what = "failed"
 			}
-			return Verdict{b.Code, fmt.Sprintf("%s said 0, but %d of its sessions %s, as after MPI_Abort: %s", e.Name, len(e.Bad), what, unknownFirst)}
+			return Verdict{b.Code, fmt.Sprintf("%s exited with 0, but %d of its sessions %s, as after MPI_Abort: %s", e.Name, len(e.Bad), what, unknownFirst)}
 		}
-		return Verdict{codeOf(b), e.Name + " said 0, but its " + saysBad(e.Bad)}
+		return Verdict{codeOf(b), e.Name + " exited with 0, but its " + saysBad(e.Bad)}
 	}
 	if len(e.Cut) > 0 {
-		return Verdict{names.ExitHopeless, fmt.Sprintf("%s said 0, but its session on worker %s was cut off: the agent that it had called ended first", e.Name, e.Cut[0].Worker)}
+		return Verdict{names.ExitHopeless, fmt.Sprintf("%s exited with 0, but its session on worker %s was cut off: the agent that it had called ended first", e.Name, e.Cut[0].Worker)}
 	}
 	return judgeIdle(e)
 }
@@ -218,15 +218,15 @@ func Hint(e Evidence, v Verdict) string {
 	case v.Code == 0 || e.Told != 0 || e.Start != nil || e.Code != 0:
 		return ""
 	case e.Group != "" && keptToLauncher(e):
-		return wayToWorkers(e.Group) + " starts it on the workers; --exit=command says that this was meant"
+		return wayToWorkers(e.Group) + " starts it on the workers; --exit=command accepts a run in the launcher only"
 	case e.Alone != "" && len(e.Lost) == 0:
-		return "--framework=torch starts " + e.Name + " on each worker; --exit=command says that this was meant"
+		return "--framework=torch starts " + e.Name + " on each worker; --exit=command accepts a run in the launcher only"
 	case len(e.Lost) == 0 && e.Rule == ExitScript && !e.Remote:
-		return "--exit=command takes the word of " + e.Name + " as it is, for a script that expects such an end"
+		return "--exit=command uses the exit code of " + e.Name + ", for a script that expects such an end"
 	case len(e.Lost) == 0 && len(e.Bad) == 0 && len(e.Troubles) == 0 && len(e.Cut) == 0 && !(e.Remote && e.Opened > 0):
-		return "`agent env` shows what " + e.Name + " was told; --exit=command accepts a run on the launcher alone"
+		return "`agent env` shows the environment of " + e.Name + "; --exit=command accepts a run in the launcher only"
 	case len(e.Lost) == 0:
-		return "--exit=command takes the word of " + e.Name + " as it is"
+		return "--exit=command uses the exit code of " + e.Name
 	}
 	return ""
 }

@@ -37,7 +37,7 @@ func judgeScript(e Evidence) Verdict {
 			continue
 		}
 		if v := Judge(e.of(i)); v.Code != 0 {
-			return Verdict{v.Code, e.Name + " said 0, but " + strings.TrimPrefix(v.Why, l.Name+" said 0, but ")}
+			return Verdict{v.Code, e.Name + " exited with 0, but " + strings.TrimPrefix(v.Why, l.Name+" exited with 0, but ")}
 		}
 	}
 	return judgeStarters(e)

@@ -15,9 +15,9 @@ func judgeStarters(e Evidence) Verdict {
 		switch {
 		case s.Passed:
 		case len(s.Bad) > 0:
-			return Verdict{codeOf(s.Bad[0]), e.Name + " said 0, but " + whose(e, s) + saysBad(s.Bad)}
+			return Verdict{codeOf(s.Bad[0]), e.Name + " exited with 0, but " + whose(e, s) + saysBad(s.Bad)}
 		case s.Code != 0:
-			return Verdict{s.Code, fmt.Sprintf("%s said 0, but %s %s", e.Name, s.Name, phrase.HowEnded(s.Code, s.Signal))}
+			return Verdict{s.Code, fmt.Sprintf("%s exited with 0, but %s %s", e.Name, s.Name, phrase.HowEnded(s.Code, s.Signal))}
 		}
 	}
 	if e.Remote {
@@ -31,7 +31,7 @@ func judgeIdle(e Evidence) Verdict {
 	if e.Workers == 0 || e.Opened > 0 || e.Inquiry {
 		return Verdict{}
 	}
-	return Verdict{names.ExitHopeless, fmt.Sprintf("%s said 0, but it started nothing on %s: everything ran in the launcher",
+	return Verdict{names.ExitHopeless, fmt.Sprintf("%s exited with 0, but it started nothing on %s: everything ran in the launcher",
 		e.Name, allWorkers(e.Workers))}
 }
 

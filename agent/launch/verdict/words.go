@@ -134,7 +134,7 @@ func numbered(r RankEnd, name string, w Word) RankEnd {
 	if r.Code == 0 {
 		how = "exited without MPI_Finalize"
 	}
-	r.What += fmt.Sprintf(" %s, as %s said", how, name)
+	r.What += fmt.Sprintf(" %s, as %s reported", how, name)
 	return r
 }
 
@@ -155,5 +155,5 @@ func onHost(e Evidence) (Trouble, bool) {
 	if len(there) == 1 && !slices.Contains(e.Unseen, worker) && fits(e, there[0].Code, there[0].Signal) {
 		return there[0].trouble(), true
 	}
-	return Trouble{Worker: worker, Code: e.Code, What: "which of its ranks ended first is not known", Likely: OfSession}, true
+	return Trouble{Worker: worker, Code: e.Code, What: "which of its ranks ended first is unknown", Likely: OfSession}, true
 }

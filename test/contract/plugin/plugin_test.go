@@ -46,28 +46,28 @@ var hostile = map[string]struct {
 	want  string
 	short bool
 }{
-	"hangs-at-start":  {"it did not shake hands within 1.5s of its start", true},
-	"deaf-at-start":   {"it did not shake hands within 1.5s of its start", true},
+	"hangs-at-start":  {"no handshake within 1.5s of its start", true},
+	"deaf-at-start":   {"no handshake within 1.5s of its start", true},
 	"hangs-in-answer": {"it did not answer within 1.5s", true},
-	"garbage":         {`it says " [31mhello, world", which is no handshake of a plugin`, false},
-	"garbage-flood":   {`it says "` + strings.Repeat("x", 200) + `...", which is no handshake of a plugin`, false},
-	"half-a-line":     {`it says "1|1|unix", which is no handshake of a plugin`, true},
-	"other-cookie":    {"it did not shake hands: it ended with code 1, because our cookie is not the one it wants: it is a plugin of another program", false},
-	"other-protocol":  {"it speaks protocol 2, and this launcher 1: build it with the plugin package of this release", false},
+	"garbage":         {`its output " [31mhello, world" is not the handshake of a plugin`, false},
+	"garbage-flood":   {`its output "` + strings.Repeat("x", 200) + `..." is not the handshake of a plugin`, false},
+	"half-a-line":     {`its output "1|1|unix" is not the handshake of a plugin`, true},
+	"other-cookie":    {"no handshake: it ended with code 1 because it expects another cookie: it is a plugin of another program", false},
+	"other-protocol":  {"it uses protocol 2, but this launcher uses 1: build it with the plugin package of this release", false},
 	"elsewhere":       {"it listens at unix /tmp/other.sock, want a unix socket in DIR", false},
 	"on-tcp":          {"it listens at tcp 198.18.0.1:80, want a unix socket in DIR", false},
-	"no-certificate":  {"it offers no certificate: plugins speak mutual TLS, as go-plugin's AutoMTLS", false},
-	"exits-early":     {`it did not shake hands: it ended with code 3, its last words are "first no licence  found"`, false},
-	"exits-in-answer": {`it ended before it answered: it ended with code 6, its last words are "I am out"`, false},
+	"no-certificate":  {"it offers no certificate: plugins must use mutual TLS, as go-plugin's AutoMTLS does", false},
+	"exits-early":     {`no handshake: it ended with code 3, its last output was "first no licence  found"`, false},
+	"exits-in-answer": {`it ended before it answered: it ended with code 6, its last output was "I am out"`, false},
 	"talks-in-answer": {"said it all", false},
 	"panics":          {"it panics: no such thing", false},
-	"floods-and-dies": {`it did not shake hands: it ended with code 4, its last words are "the end"`, false},
-	"dies-with-child": {"it did not shake hands: it ended with code 5", false},
+	"floods-and-dies": {`no handshake: it ended with code 4, its last output was "the end"`, false},
+	"dies-with-child": {"no handshake: it ended with code 5", false},
 	"rank-twice":      {"its answer is wrong: processes 0 and 1 both have rank 0", false},
-	"worker-99":       {"its answer is wrong: process 1: it is on worker 99, and there are 3", false},
-	"file-slash":      {`its answer is wrong: "../../etc/profile" cannot be the name of a file: no directory part, no control characters`, false},
-	"name-equals":     {`its answer is wrong: process 0: "A=B" cannot be the name of a variable`, false},
-	"too-large":       {"question or answer is larger than 32 MiB", false},
+	"worker-99":       {"its answer is wrong: process 1: it is on worker 99, but there are only 3 workers", false},
+	"file-slash":      {`its answer is wrong: "../../etc/profile" is not a file name, want no directory and no control characters`, false},
+	"name-equals":     {`its answer is wrong: process 0: "A=B" is not the name of a variable`, false},
+	"too-large":       {"the request or the answer is larger than 32 MiB", false},
 }
 
 func TestHostile(t *testing.T) {
@@ -141,15 +141,15 @@ func TestFiles(t *testing.T) {
 		require.EqualError(t, try(t, config), "plugin p: "+want)
 	}
 	require.NoError(t, os.Chmod(good, 0o757))
-	fails(good + " can be written by others (mode 0757): chmod go-w")
+	fails(good + " is writable by group or others (mode 0757): chmod go-w")
 	require.NoError(t, os.Chmod(good, 0o775))
-	fails(good + " can be written by others (mode 0775): chmod go-w")
+	fails(good + " is writable by group or others (mode 0775): chmod go-w")
 	require.NoError(t, os.Chmod(good, 0o644))
 	fails("it cannot be run: permission denied")
 	require.NoError(t, os.Chmod(good, 0o755))
 
 	require.NoError(t, os.Chmod(l.bin, 0o777))
-	fails("its directory " + l.bin + " can be written by others (mode 0777): chmod go-w")
+	fails("its directory " + l.bin + " is writable by group or others (mode 0777): chmod go-w")
 	require.NoError(t, os.Chmod(l.bin, 0o777|os.ModeSticky))
 	p, err := plugin.Open(t.Context(), config)
 	require.NoError(t, err, "a sticky directory")
@@ -158,7 +158,7 @@ func TestFiles(t *testing.T) {
 
 	if os.Getuid() == 0 {
 		require.NoError(t, os.Chown(good, 65534, 0))
-		fails(good + " belongs to uid 65534: want root, or our own 0")
+		fails(good + " belongs to uid 65534, want root or the uid of the launcher, 0")
 		require.NoError(t, os.Chown(good, 0, 0))
 	}
 	config.Sum[0]++
@@ -166,10 +166,10 @@ func TestFiles(t *testing.T) {
 	config.Sum[0]--
 	wrong := config
 	wrong.Sum[0]++
-	require.EqualError(t, try(t, wrong), fmt.Sprintf("plugin p: %s has SHA-256 %x, and %s was given", good, config.Sum, sum))
+	require.EqualError(t, try(t, wrong), fmt.Sprintf("plugin p: %s has the SHA-256 sum %x, want %s", good, config.Sum, sum))
 
 	config.Path = "good"
-	fails("its path good must be absolute")
+	fails("path good is not absolute")
 	config.Path = l.bin
 	fails(l.bin + " is not a regular file")
 	config.Path = filepath.Join(l.bin, "none")
@@ -296,7 +296,7 @@ func TestChildrenEnd(t *testing.T) {
 		require.False(t, q.Alive(), "left: %+v", q)
 	}
 	_, err = p.Prepare(contract.Cluster(1, 1, []string{"true"}))
-	require.ErrorContains(t, err, "plugin p: it is not there any more: it ended with code 137")
+	require.ErrorContains(t, err, "plugin p: it has ended: it ended with code 137")
 	nobody(t, l)
 }
 

@@ -243,7 +243,7 @@ func podRows() []row {
 			wants: []want{attempts(2), resumes, within("seconds from a node's loss to the new attempt's first line", 90*time.Second)}},
 		{key: "node/cable", what: "a node's cable is pulled for 30 s", venv: "torch", times: 2, limit: 6 * time.Minute,
 			flags: flags, argv: script, env: long, during: unplugs(10, 30*time.Second),
-			wants: []want{attempts(1), says("redialled"), silentAbout(" lost: ")}},
+			wants: []want{attempts(1), says("redialed"), silentAbout(" lost: ")}},
 	}
 }
 

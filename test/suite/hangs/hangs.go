@@ -30,7 +30,7 @@ type run struct {
 }
 
 // reports are the sentences by which a launcher says that a run does nothing.
-func reports() []string { return []string{" seems to hang: ", ", and nothing has moved for "} }
+func reports() []string { return []string{" seems to hang: ", ", and no activity for "} }
 
 // Asked reports whether words, a command line or an environment, tell the launcher when a
 // run hangs: what it reports then is wanted.

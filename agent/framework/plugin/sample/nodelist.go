@@ -36,7 +36,7 @@ func (nodeList) Prepare(c framework.Cluster) (framework.Launch, error) {
 	list := strings.Join(ips, "\n")
 	var l framework.Launch
 	if c.Procs > 1 {
-		l.Warnings = []string{fmt.Sprintf("%d processes per worker are for the command to start: it runs once on each", c.Procs)}
+		l.Warnings = []string{fmt.Sprintf("the command starts the %d processes of each worker itself: it runs once on each", c.Procs)}
 	}
 	for i, w := range c.Workers {
 		here := strconv.Itoa(devices(w))
