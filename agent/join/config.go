@@ -87,7 +87,7 @@ func (c Config) Validate() error {
 		d    time.Duration
 	}{{"timeout", c.Timeout}, {"lease", c.Lease}, {"grace", c.Grace}} {
 		if t.d < 0 {
-			return usage("a time is written as 90s, 10m or 1h", "--%s=%s must not be negative", t.flag, t.d)
+			return usage("write a time as 90s, 10m or 1h", "--%s=%s must not be negative", t.flag, t.d)
 		}
 	}
 	if least := 2 * barrier.Quiet; c.Lease < least && c.Workers > 1 {

@@ -42,20 +42,20 @@ func TestBadInput(t *testing.T) {
 		{"--workers=1 -- horovodrun true", "", "horovodrun starts its processes on the other pods itself, and needs a launcher", "agent run"},
 		{"--workers=1 --success=chief -- true", "", "--success=chief: no such process", ""},
 		{"--workers=1 --framework=torch --roles=ps=1 -- true", "", "has the role ps, and torch knows master, worker", ""},
-		{"--workers=1 --restart-on=137,x -- true", "", `--restart-on=137,x: "x" is no exit code`, "+1,-143"},
+		{"--workers=1 --restart-on=137,x -- true", "", `--restart-on=137,x: "x" is not an exit code`, "+1,-143"},
 		{"--workers=1 --max-restarts=-1 -- true", "", "--max-restarts=-1: it takes 0 or more", ""},
-		{"--workers=1 -- true", "MUSTER_MAX_RESTARTS=many", `MUSTER_MAX_RESTARTS="many", which sets --max-restarts`, ""},
-		{"--workers=1 -- true", "MUSTER_MAX_RESTART=3", "MUSTER_MAX_RESTART: agent join does not know this variable", "did you mean MUSTER_MAX_RESTARTS? "},
+		{"--workers=1 -- true", "MUSTER_MAX_RESTARTS=many", `MUSTER_MAX_RESTARTS="many" (sets --max-restarts): want a number`, ""},
+		{"--workers=1 -- true", "MUSTER_MAX_RESTART=3", "unknown variable MUSTER_MAX_RESTART for agent join", "did you mean MUSTER_MAX_RESTARTS? "},
 		{"--workers=2 --rank=1 " + meet + " --lease=5s -- true", "MUSTER_TOKEN=" + token, "--lease=5s is too short", "--lease=1m"},
 		{"--workers=1 --roles=chief=2 -- true", "", "--roles=chief=2 is for 2 workers, and the job has 1", ""},
 		{"--workers=1 --env=x -- true", "", `--env "x" is not NAME=VALUE`, ""},
 		{"--workers=1 --port=70000 -- true", "", "--port=70000: it takes 1024 to 64536", ""},
 		{"--workers=1 --timeout=-1s -- true", "", "--timeout=-1s must not be negative", ""},
-		{"--workers=1 --grace=1m -- true", "MUSTER_JOB=pi MUSTER_GRACE=25s", "--grace=1m0s is longer than the 30s that this pod has to end", "set terminationGracePeriodSeconds: 65 in the pod's template"},
-		{"--workers=1 --grace=soon -- true", "", `join: --grace="soon": it takes a time, as in --grace=90s, 10m or 1h`, "agent join --help"},
-		{"--workers=1 -- true", "MUSTER_GRACE=soon", `MUSTER_GRACE="soon", which sets --grace: it takes a time, as in --grace=90s, 10m or 1h`, ""},
-		{"--workers=1 --grace=-5s -- true", "", "join: --grace=-5s must not be negative", "a time is written as 90s, 10m or 1h"},
-		{"--workers=many -- true", "", `join: --workers="many": it takes a number, as in --workers=4`, "agent join --help"},
+		{"--workers=1 --grace=1m -- true", "MUSTER_JOB=pi MUSTER_GRACE=25s", "--grace=1m0s is longer than the grace period of this pod, 30s", "set terminationGracePeriodSeconds: 65 in the pod's template"},
+		{"--workers=1 --grace=soon -- true", "", `join: --grace="soon": want a time, as in --grace=90s, 10m or 1h`, "agent join --help"},
+		{"--workers=1 -- true", "MUSTER_GRACE=soon", `MUSTER_GRACE="soon" (sets --grace): want a time, as in --grace=90s, 10m or 1h`, ""},
+		{"--workers=1 --grace=-5s -- true", "", "join: --grace=-5s must not be negative", "write a time as 90s, 10m or 1h"},
+		{"--workers=many -- true", "", `join: --workers="many": want a number, as in --workers=4`, "agent join --help"},
 		{"--workers=1 --fail-on=nan -- true", "", "unknown flag: -fail-on", "agent join --help"},
 		{"--wrokers=1 -- true", "", "unknown flag: -wrokers", "agent join --help"},
 	} {
@@ -79,8 +79,8 @@ func TestVariables(t *testing.T) {
 	joinFlags(set, &cfg)
 	set.VisitAll(func(f *flag.Flag) { require.Contains(t, settings.Known(), settings.Variable(f.Name)) })
 	for env, want := range map[string]string{
-		"MUSTER_SLOT=8":    "agent: MUSTER_SLOT: agent worker does not know this variable\nhint: did you mean MUSTER_SLOTS? ",
-		"MUSTER_SLOTS=all": "agent: worker: MUSTER_SLOTS=\"all\", which sets --slots: it takes a number\n",
+		"MUSTER_SLOT=8":    "agent: unknown variable MUSTER_SLOT for agent worker\nhint: did you mean MUSTER_SLOTS? ",
+		"MUSTER_SLOTS=all": "agent: worker: MUSTER_SLOTS=\"all\" (sets --slots): want a number\n",
 	} {
 		cmd := exec.Command(bin, "worker", "--await=10s")
 		cmd.Env = []string{"MUSTER_DIR=" + t.TempDir(), env}
