@@ -42,8 +42,17 @@ func f() error {
 	_ = failure.New(70, "report it", "it broke: %d", 1)
 	_ = fmt.Errorf("read %s: %w", a, err)
 	_ = fmt.Errorf("%s: %w", a, err)
+	l.Warn(fmt.Sprintf("--b=%s is too long", b))
+	_ = &Refusal{Code: 64, Text: "no rank " + name + " here"}
+	_ = &hinted{"option -%: no such thing", "omit it"}
+	_ = &hinted{"%c " + name, "names no words"}
+	r.Sentence = fmt.Sprintf("%s: the pod ended", name)
 	return fmt.Errorf(text, err)
 }
+
+func (e *lost) Error() string { return "worker " + e.name + " lost: " + e.why }
+
+func (e *lost) Other() string { return "worker " + e.name + " was lost here" }
 `), 0o600))
 	all, err := Collect(root)
 	require.NoError(t, err)
@@ -52,6 +61,10 @@ func f() error {
 		{"the link is lost", "exec/a.go:6"},
 		{"output is dropped", "exec/a.go:9"},
 		{"--a=… is no number", "exec/a.go:11"},
+		{"--b=… is too long", "exec/a.go:15"},
+		{"no rank … here", "exec/a.go:16"},
+		{"option -%: no such thing", "exec/a.go:17"},
+		{"…: the pod ended", "exec/a.go:19"},
 	}, all)
 }
 
