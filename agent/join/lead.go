@@ -130,7 +130,7 @@ func (l *lead) gather(ctx context.Context, o barrier.Order) ([]barrier.Card, *ba
 		return table, nil
 	}
 	failed := barrier.Order{Phase: barrier.PhaseOver, Attempt: o.Attempt, Code: names.ExitDeadline, Absent: absent,
-		Why: fmt.Sprintf("%d of %d members came within %s", l.cfg.Workers-len(absent), l.cfg.Workers, l.cfg.Timeout)}
+		Why: fmt.Sprintf("%d of %d members joined within %s", l.cfg.Workers-len(absent), l.cfg.Workers, l.cfg.Timeout)}
 	const most = 20
 	if n := len(absent) - most; n > 0 {
 		failed.Absent, failed.More = absent[:most], n
@@ -171,7 +171,7 @@ func (l *lead) attempt(ctx context.Context, table []barrier.Card, o *barrier.Ord
 	clear(l.sessions)
 	l.mu.Unlock()
 	for _, left := range result.Left {
-		l.say("%s was given up: its end was not told in time", left)
+		l.say("gave up on %s: it did not report its end in time", left)
 	}
 	return result, nil
 }
@@ -202,7 +202,7 @@ func over(o barrier.Order, err error) *barrier.Order {
 func (l *lead) groupOf(table []barrier.Card, launch framework.Launch, run barrier.Order) group.Config {
 	cfg := group.Config{Any: launch.Any, Grace: l.cfg.Grace, FailGrace: min(l.cfg.Grace, failGrace), Patience: cmp.Or(l.cfg.Timeout, Defaults().Timeout),
 		OnWait: func(label, address string, soFar time.Duration) {
-			l.say("%s waits for somebody to listen on %s, for %s so far", label, address, soFar.Round(time.Second))
+			l.say("%s is waiting for %s to accept connections, for %s so far", label, address, soFar.Round(time.Second))
 		},
 		OnFailure: func(f group.Failure, others int) {
 			run.Table, run.Why = nil, f.Sentence()+besides(others)

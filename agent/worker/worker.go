@@ -141,7 +141,7 @@ func (r *role) run(ctx context.Context, ln *net.UnixListener, signals Signals) (
 			code, words = names.ExitDeadline, fmt.Sprintf("no launcher came within %s", r.cfg.Await)
 		case session.Deaf:
 			r.leave(ctx, wire.ReasonFailed)
-			code, words = names.ExitBug, "no launcher could connect any more"
+			code, words = names.ExitBug, "launchers could no longer connect"
 		}
 	case s := <-signals.Stop:
 		code, words = r.stopped(ctx, s.(syscall.Signal), signals.Stop)

@@ -368,6 +368,6 @@ func TestClusterSuperseded(t *testing.T) {
 	require.Zero(t, second.end(t), second.err.String())
 	require.Equal(t, "mine\n", second.out.String())
 	require.Equal(t, names.ExitHopeless, first.end(t), first.err.String())
-	require.Contains(t, first.err.String(), "worker pi-worker-0 lost: the worker is held by launcher ")
+	require.Contains(t, first.err.String(), "worker pi-worker-0 lost: the worker belongs to a newer launcher, launcher ")
 	require.Contains(t, first.err.String(), "this is the older launcher ")
 }
