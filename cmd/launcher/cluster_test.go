@@ -303,7 +303,7 @@ func TestClusterForbiddenIsSaidAtOnce(t *testing.T) {
 	c.exec.Refuse(fakekube.WebSocket, 403, forbidden)
 	c.exec.Refuse(fakekube.SPDY, 403, forbidden)
 	l := c.run("--workers=1", "--", "true")
-	eventually(t, "the first 403 is shown", func() bool { return strings.Contains(l.err.String(), "Forbidden: no right to exec") })
+	eventually(t, "the first 403 is shown", func() bool { return strings.Contains(l.err.String(), "Forbidden: no permission to exec") })
 	require.Contains(t, l.err.String(), `resources: ["pods/exec"]`)
 	_ = l.Process.Signal(syscall.SIGTERM)
 	require.Equal(t, 143, l.end(t))

@@ -114,7 +114,7 @@ func imageRows() []explainRow {
 		{
 			name: "badname", code: names.ExitHopeless,
 			worker: func(pod *corev1.Pod) { first(pod).Image = "localhost/Muster:a:b" },
-			says:   []string{`^agent: wait for workers: POD: container worker has image "localhost/Muster:a:b", which is no valid image name`, `^hint: correct the image`},
+			says:   []string{`^agent: wait for workers: POD: container worker has image "localhost/Muster:a:b", which is not a valid image name`, `^hint: correct the image`},
 		},
 	}
 }
