@@ -120,7 +120,7 @@ func TestRankZeroNeverComes(t *testing.T) {
 	p = g.start(1)
 	require.Equal(t, 75, p.code())
 	require.Contains(t, p.out.String(), "rank 0 at no-such-name.invalid:9377: the name does not resolve")
-	require.Contains(t, p.out.String(), "hint: pods have such names with `subdomain` and a headless Service")
+	require.Contains(t, p.out.String(), "hint: pods have such names if `subdomain` names a headless Service")
 }
 
 func TestMembersThatContradictEachOther(t *testing.T) {
