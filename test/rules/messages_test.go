@@ -36,6 +36,9 @@ func TestMessagesArePlain(t *testing.T) {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	for i, m := range all {
+		if m.Optional {
+			continue
+		}
 		text := strings.NewReplacer("<", "&lt;", "*", "&#42;").Replace(m.Text)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%04d.md", i)), []byte(text+"\n"), 0o600))
 	}

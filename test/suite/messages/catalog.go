@@ -69,7 +69,7 @@ func entries(page, text string) []Entry {
 	return all
 }
 
-// Compare returns the messages without an entry, and the lines of entries that are no message.
+// Compare returns the messages that need an entry and have none, and the lines of entries that are no message.
 func Compare(all []Message, catalog []Entry) (missing []Message, stale []string) {
 	known, used := map[string]string{}, map[string]bool{}
 	for _, e := range catalog {
@@ -78,7 +78,7 @@ func Compare(all []Message, catalog []Entry) (missing []Message, stale []string)
 		}
 	}
 	for _, m := range all {
-		if _, ok := known[m.Text]; !ok {
+		if _, ok := known[m.Text]; !ok && !m.Optional {
 			missing = append(missing, m)
 		}
 		used[m.Text] = true

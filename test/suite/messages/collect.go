@@ -17,6 +17,10 @@ import (
 type Message struct {
 	Text string // with … for each part that is filled in
 	At   string // file:line, below the repository
+	// Optional means that the catalog may list it, but does not have to: it reports progress, is part of a
+	// sentence that is composed elsewhere, or only names the step that failed, as in `read …: …`. What
+	// follows the colon is a message of its own, or one of the operating system or the API server.
+	Optional bool
 }
 
 // formats has the index of the text among the arguments of each function that makes a message. A name
@@ -24,26 +28,32 @@ type Message struct {
 func formats() map[string]int {
 	return map[string]int{
 		"fmt.Errorf": 0, "errors.New": 0, "failure.Usage": 1, "failure.New": 2, ".Warn": 0, ".Error": 0,
-		// agent/failure itself, agent/progress, agent/kubeflow and exec/session.
-		"Usage": 1, "New": 2, "wrong": 1, ".fatal": 1, ".warn": 1, ".refuse": 1,
-		// agent/join.
-		"usage": 1,
+		// agent/failure itself, agent/progress, agent/kubeflow, exec/session, agent/serve and agent/join.
+		"Usage": 1, "New": 2, "wrong": 1, ".fatal": 1, ".warn": 1, ".refuse": 1, ".unchanged": 1,
+		".mention": 1, ".note": 0, "usage": 1,
 	}
 }
 
-// fields has the field with the text of each struct that is a message. In a literal without names it is the
-// first one.
-func fields() map[string]string {
-	return map[string]string{
-		"hinted": "text", "sentence": "text", // exec/rsh
-		"Refusal": "Text", "Order": "Why", // rendezvous/barrier
-		"Reason": "Sentence", // rendezvous
+// sentences has the index of the text among the arguments of each function that makes an optional message.
+func sentences() map[string]int { return map[string]int{".Say": 0, ".say": 0, "fmt.Sprintf": 0} }
+
+// fields has the field with the text of each struct that is a message, and its index in a literal without
+// names.
+func fields() map[string]field {
+	return map[string]field{
+		"hinted": {"text", 0}, "sentence": {"text", 0}, // exec/rsh
+		"Refusal": {"Text", 0}, "Order": {"Why", 0}, // rendezvous/barrier
+		"Reason":   {"Sentence", 0},             // rendezvous
+		"obstacle": {"", 1}, "errLost": {"", 0}, // agent/controller, agent/jobs
 	}
+}
+
+type field struct {
+	name string
+	at   int
 }
 
 // Collect returns the messages of the product in the repository at root, in the order of their files.
-// Messages that only name the step that failed, as in `read …: …`, are left out: what follows the colon is
-// a message of its own, or one of the operating system or the API server.
 func Collect(root string) ([]Message, error) {
 	var all []Message
 	for _, dir := range []string{"cmd", "agent", "exec", "rendezvous", "hostfile"} {
@@ -74,31 +84,32 @@ func ofFile(root, path string) ([]Message, error) {
 		return nil, err
 	}
 	var all []Message
-	add := func(texts []string, at token.Pos) {
-		for _, text := range texts {
-			all = append(all, Message{Pattern(text), fmt.Sprintf("%s:%d", name, set.Position(at).Line)})
+	add := func(text string, at token.Pos, optional bool) {
+		if text = Pattern(text); text != "" {
+			all = append(all, Message{text, fmt.Sprintf("%s:%d", name, set.Position(at).Line), optional})
 		}
 	}
 	for _, group := range file.Comments {
 		for _, c := range group.List {
 			if text := ruleMessage.FindStringSubmatch(c.Text); text != nil {
-				add([]string{text[1]}, c.Pos())
+				add(text[1], c.Pos(), false)
 			}
 		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
-			add(ofCall(n), n.Pos())
+			text, optional := ofCall(n)
+			add(text, n.Pos(), optional)
 		case *ast.CompositeLit:
-			add(ofStruct(n), n.Pos())
+			add(ofStruct(n), n.Pos(), false)
 		case *ast.AssignStmt:
 			if nameOf(n.Lhs[0]) == "Sentence" && n.Tok == token.ASSIGN && len(n.Rhs) == 1 {
-				add(joined(n.Rhs[0]), n.Pos())
+				add(sentence(n.Rhs[0]), n.Pos(), false)
 			}
 		case *ast.FuncDecl:
 			for _, r := range returned(n) {
-				add(joined(r), r.Pos())
+				add(sentence(r), r.Pos(), false)
 			}
 		}
 		return true
@@ -109,38 +120,35 @@ func ofFile(root, path string) ([]Message, error) {
 // ruleMessage finds what the API server says when an object breaks a rule of the CRD.
 var ruleMessage = regexp.MustCompile(`^//\s*\+kubebuilder:validation:.*message="([^"]*)"`)
 
-// ofCall returns the text of a call that makes a message.
-func ofCall(call *ast.CallExpr) []string {
-	at, ok := textAt(call.Fun)
-	if !ok || at >= len(call.Args) {
-		return nil
+// ofCall returns the text of a call that makes a message, or "".
+func ofCall(call *ast.CallExpr) (text string, optional bool) {
+	at, required := textAt(call.Fun, formats())
+	if !required {
+		at, optional = textAt(call.Fun, sentences())
 	}
-	text, ok := constant(call.Args[at])
-	if !ok {
-		text, ok = sprintf(call.Args[at])
+	if !required && !optional || at >= len(call.Args) {
+		return "", false
 	}
-	if !ok || step(Pattern(text)) {
-		return nil
-	}
-	return []string{text}
+	text, _ = textOf(call.Args[at])
+	return text, optional || step(Pattern(text))
 }
 
-// ofStruct returns the text of a struct that is a message.
-func ofStruct(lit *ast.CompositeLit) []string {
-	field, ok := fields()[nameOf(lit.Type)]
+// ofStruct returns the text of a struct that is a message, or "".
+func ofStruct(lit *ast.CompositeLit) string {
+	f, ok := fields()[nameOf(lit.Type)]
 	if !ok {
-		return nil
+		return ""
 	}
-	for _, e := range lit.Elts {
+	for i, e := range lit.Elts {
 		pair, named := e.(*ast.KeyValueExpr)
-		if !named {
-			return joined(e) // the first field
+		if !named && i == f.at {
+			return sentence(e)
 		}
-		if nameOf(pair.Key) == field {
-			return joined(pair.Value)
+		if named && nameOf(pair.Key) == f.name {
+			return sentence(pair.Value)
 		}
 	}
-	return nil
+	return ""
 }
 
 // nameOf returns the name of a type or field, without its package or pointer.
@@ -176,40 +184,8 @@ func returned(f *ast.FuncDecl) []ast.Expr {
 	return all
 }
 
-// joined returns the text of an expression, with a verb for each part that is not constant. It returns nothing
-// for fewer than three constant words, which are no message by themselves.
-func joined(e ast.Expr) []string {
-	text := parts(e)
-	if wordsOf(text) < 3 {
-		return nil
-	}
-	return []string{text}
-}
-
-func parts(e ast.Expr) string {
-	if text, ok := sprintf(e); ok {
-		return text
-	}
-	if text, ok := constant(e); ok {
-		return strings.ReplaceAll(text, "%", "%%")
-	}
-	if sum, ok := e.(*ast.BinaryExpr); ok && sum.Op == token.ADD {
-		return parts(sum.X) + parts(sum.Y)
-	}
-	return "%v"
-}
-
-// sprintf returns the format of a call of fmt.Sprintf.
-func sprintf(e ast.Expr) (string, bool) {
-	call, ok := e.(*ast.CallExpr)
-	if !ok || len(call.Args) == 0 || nameOf(call.Fun) != "Sprintf" {
-		return "", false
-	}
-	return constant(call.Args[0])
-}
-
-// textAt returns the index of the text among the arguments of a call of f.
-func textAt(f ast.Expr) (int, bool) {
+// textAt returns the index of the text among the arguments of a call of f, which is one of known.
+func textAt(f ast.Expr, known map[string]int) (int, bool) {
 	var names []string
 	switch f := f.(type) {
 	case *ast.Ident:
@@ -221,25 +197,46 @@ func textAt(f ast.Expr) (int, bool) {
 		names = append(names, "."+f.Sel.Name)
 	}
 	for _, name := range names {
-		if at, ok := formats()[name]; ok {
+		if at, ok := known[name]; ok {
 			return at, true
 		}
 	}
 	return 0, false
 }
 
-// constant returns the value of a string literal, or of several that are added.
-func constant(e ast.Expr) (string, bool) {
+// sentence returns the text of an expression, or "" for fewer than three words, which are no message by
+// themselves.
+func sentence(e ast.Expr) string {
+	text, _ := textOf(e)
+	if words(Pattern(text)) < 3 {
+		return ""
+	}
+	return text
+}
+
+// textOf returns the value of a string literal, of several that are added, or the format of a fmt.Sprintf. It
+// has … for an added value that is not constant.
+func textOf(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
 		text, err := strconv.Unquote(e.Value)
 		return text, err == nil && e.Kind == token.STRING
 	case *ast.BinaryExpr:
-		x, okX := constant(e.X)
-		y, okY := constant(e.Y)
-		return x + y, okX && okY && e.Op == token.ADD
+		x, okX := textOf(e.X)
+		y, okY := textOf(e.Y)
+		if !okX {
+			x = "…"
+		}
+		if !okY {
+			y = "…"
+		}
+		return x + y, (okX || okY) && e.Op == token.ADD
+	case *ast.CallExpr:
+		if nameOf(e.Fun) == "Sprintf" && len(e.Args) > 0 {
+			return textOf(e.Args[0])
+		}
 	case *ast.ParenExpr:
-		return constant(e.X)
+		return textOf(e.X)
 	}
 	return "", false
 }
@@ -255,13 +252,15 @@ func Pattern(format string) string {
 
 // step reports whether a message says only which step failed, or is made of its parts alone.
 func step(text string) bool {
-	return strings.HasSuffix(text, ": …") || wordsOf(text) < 2
+	if strings.HasPrefix(text, "unknown ") {
+		return false
+	}
+	return strings.HasSuffix(text, ": …") || words(text) < 2
 }
 
-// wordsOf counts the words of a text. Verbs are none.
-func wordsOf(text string) int {
-	words := strings.Fields(Pattern(text))
-	return len(slices.DeleteFunc(words, func(w string) bool { return !strings.ContainsFunc(w, letter) }))
+// words counts the words of a text. Parts that are filled in are none.
+func words(text string) int {
+	return len(slices.DeleteFunc(strings.Fields(text), func(w string) bool { return !strings.ContainsFunc(w, letter) }))
 }
 
 func letter(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
