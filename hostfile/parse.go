@@ -48,7 +48,7 @@ func parseLine(fields []string) (Host, error) {
 	for _, field := range fields[1:] {
 		key, value, found := strings.Cut(field, "=")
 		if !found {
-			return Host{}, fmt.Errorf("%q is not key=value after host %s", field, host.Name)
+			return Host{}, fmt.Errorf("want slots=N after host %[2]s, not %[1]q", field, host.Name)
 		}
 		slots, err := parseSlots(value)
 		if err != nil {
@@ -57,12 +57,12 @@ func parseLine(fields []string) (Host, error) {
 		switch key {
 		case "slots":
 			if numbered {
-				return Host{}, fmt.Errorf("host %s has its slots twice", host.Name)
+				return Host{}, fmt.Errorf("host %s has two numbers of slots", host.Name)
 			}
 			host.Slots, numbered = slots, true
 		case "max_slots", "max-slots":
 		default:
-			return Host{}, fmt.Errorf("unknown key %q after host %s, want slots=N", key, host.Name)
+			return Host{}, fmt.Errorf("unknown key %q after host %s: want slots=N", key, host.Name)
 		}
 	}
 	return host, nil
@@ -76,10 +76,10 @@ func parseName(field string) (host Host, numbered bool, err error) {
 	case strings.HasPrefix(field, "["):
 		inner, rest, closed := strings.Cut(field[1:], "]")
 		if !closed || (rest != "" && rest[0] != ':') {
-			return Host{}, false, fmt.Errorf("%q has no closing bracket before its number", field)
+			return Host{}, false, fmt.Errorf("%q lacks the closing bracket", field)
 		}
 		if !isIPv6(inner) {
-			return Host{}, false, fmt.Errorf("%q is no IPv6 address", inner)
+			return Host{}, false, fmt.Errorf("%q is not an IPv6 address", inner)
 		}
 		name = inner
 		if rest != "" {
@@ -88,10 +88,10 @@ func parseName(field string) (host Host, numbered bool, err error) {
 	case strings.Count(field, ":") == 1:
 		name, number, numbered = strings.Cut(field, ":")
 	case strings.Contains(field, ":") && !isIPv6(field):
-		return Host{}, false, fmt.Errorf("%q is neither name:N nor an IPv6 address", field)
+		return Host{}, false, fmt.Errorf("%q is not name:N or an IPv6 address", field)
 	}
 	if name == "" || strings.ContainsAny(name, "=[]") {
-		return Host{}, false, fmt.Errorf("%q is no host name", field)
+		return Host{}, false, fmt.Errorf("%q is not a host name", field)
 	}
 	host = Host{Name: name, Slots: 1}
 	if numbered {
@@ -108,7 +108,7 @@ func isIPv6(s string) bool {
 func parseSlots(s string) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 || n > MaxSlots || s[0] == '+' {
-		return 0, fmt.Errorf("%q is no number of slots (1 to %d)", s, MaxSlots)
+		return 0, fmt.Errorf("%q is not a number of slots: want 1 to %d", s, MaxSlots)
 	}
 	return n, nil
 }

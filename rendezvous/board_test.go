@@ -197,7 +197,7 @@ func linkState(t *testing.T, pod, word string) rendezvous.LinkState {
 		"forbidden":    rendezvous.LinkForbidden(pod, "hpc", `pods "`+pod+`" is forbidden: User "system:serviceaccount:hpc:pi" cannot create resource "pods/exec"`),
 		"agentmissing": rendezvous.LinkNoAgent(pod, "worker", "/muster/agent", "stat /muster/agent: no such file or directory"),
 		"unreachable":  rendezvous.LinkUnreachable(pod, "dial tcp 10.0.0.1:443: connect: connection refused"),
-		"noworker":     rendezvous.LinkNoWorker(pod, "worker", "no worker.sock of ours: looked for /run/muster/worker.sock"),
+		"noworker":     rendezvous.LinkNoWorker(pod, "worker", "no socket at /run/muster/worker.sock"),
 		"superseded": {Code: rendezvous.Superseded, Pod: pod, Brief: "Superseded: a newer launcher has this worker",
 			Sentence: pod + ": launcher uid-b has claimed it; this launcher, uid-a, is older", Permanent: true, Grace: -1,
 			Hint: "two launchers run for one job: end one of them, or give them different jobs"},

@@ -61,20 +61,20 @@ func (e explainer) disrupted() Reason {
 	switch why {
 	case "Evicted", "EvictionByEvictionAPI", "TerminationByKubelet":
 		r.Code = Evicted
-		r.Hint = "free the node's resource that is named, give the pod requests that match what it uses, or run it elsewhere"
+		r.Hint = "free that resource on the node, set the requests of the pod to what it uses, or run it elsewhere"
 		if why == "EvictionByEvictionAPI" {
-			r.Hint = "somebody drains its node or called the eviction API; its owner makes a new pod, or create it again"
+			r.Hint = "its node is being drained, or the eviction API was called; its owner creates a new pod, otherwise create it again"
 		}
 	case "Preempting", "Preempted", "PreemptionByScheduler":
 		r.Code = Preempted
-		r.Hint = "a pod of higher priority took its place; give the job a higher priorityClassName, or wait for room"
+		r.Hint = "a pod of higher priority took its place; give the job a higher priorityClassName, or wait for free resources"
 	case "NodeLost", "DeletionByTaintManager", "DeletionByPodGC", "NodeShutdown", "Terminated", "Shutdown":
 		r.Code = NodeLost
 		// The taint that causes the deletion comes later than the silence of the node.
 		if ready := condition(p, corev1.PodReady); ready.Status == corev1.ConditionFalse && ready.LastTransitionTime.Before(&c.LastTransitionTime) {
 			r.Since = ready.LastTransitionTime.Time
 		}
-		r.Hint = "its node is gone or not reachable: kubectl get node " + p.Spec.NodeName
+		r.Hint = "its node is lost or not reachable: kubectl get node " + p.Spec.NodeName
 	default:
 		return Reason{}
 	}
@@ -97,7 +97,7 @@ func (e explainer) failed() Reason {
 		Code: Error, Permanent: true, Grace: e.ownedGrace(),
 		Brief:    p.Status.Reason + ": " + clip(p.Status.Message, 120),
 		Sentence: fmt.Sprintf("%s: the pod failed (%s): %s", p.Name, p.Status.Reason, or(clip(p.Status.Message, 400), "no message")),
-		Hint:     "a failed pod does not come back: delete it so that it is made anew (kubectl delete pod " + p.Name + ")",
+		Hint:     "a failed pod does not restart: delete it to have it replaced (kubectl delete pod " + p.Name + ")",
 	}
 }
 
@@ -112,17 +112,17 @@ func (e explainer) terminating() Reason {
 	r := Reason{
 		Code: Terminating, Brief: "Terminating: being deleted",
 		Sentence: p.Name + ": it is being deleted" + waitingForReplacement,
-		Hint:     "a pod with no owner is not made anew: create it again",
+		Hint:     "a pod without an owner is not replaced: create it again",
 		Since:    p.DeletionTimestamp.Time,
 	}
 	// The timestamp is the end of the grace period, not its start.
 	if late := e.now.Sub(p.DeletionTimestamp.Time); late > 30*time.Second {
-		r.Code, r.Brief = NodeLost, "NodeLost: still terminating, long past its grace period"
-		r.Sentence = fmt.Sprintf("%s: should have been gone %s ago; its node %s does not confirm it", p.Name, short(late), or(p.Spec.NodeName, "(none)"))
+		r.Code, r.Brief = NodeLost, "NodeLost: still terminating after its grace period"
+		r.Sentence = fmt.Sprintf("%s: still terminating %s after its grace period; node %s does not confirm its end", p.Name, short(late), or(p.Spec.NodeName, "(none)"))
 		r.Hint = "see kubectl get node " + p.Spec.NodeName + "; if the node is dead for good: kubectl delete pod --force " + p.Name
 		if len(p.Finalizers) > 0 {
 			r.Code, r.Brief = Terminating, "Terminating: held by finalizer "+p.Finalizers[0]
-			r.Sentence = fmt.Sprintf("%s: should have been gone %s ago; finalizer %s holds it", p.Name, short(late), strings.Join(p.Finalizers, ", "))
+			r.Sentence = fmt.Sprintf("%s: still terminating %s after its grace period; held by finalizer %s", p.Name, short(late), strings.Join(p.Finalizers, ", "))
 			r.Hint = "the controller that owns the finalizer must remove it: kubectl get pod " + p.Name + " -o yaml"
 		}
 	}
@@ -144,7 +144,7 @@ func (e explainer) scheduling() Reason {
 		}
 		r.Code, r.Brief = SchedulingGated, "SchedulingGated: by "+strings.Join(gates, ", ")
 		r.Sentence = fmt.Sprintf("%s: held back by scheduling gate %s%s", p.Name, strings.Join(gates, ", "), lasting(r.Since, e.now))
-		r.Hint = "the controller that set the gate removes it when there is room"
+		r.Hint = "the controller that set the gate removes it when resources are free"
 		if strings.Contains(r.Brief, "kueue") {
 			r.Hint = "the job waits for quota in its queue: kubectl get workloads -n " + p.Namespace
 		}
@@ -155,7 +155,7 @@ func (e explainer) scheduling() Reason {
 		brief, _, _ = strings.Cut(brief, " no new claims to deallocate,")
 		r.Code, r.Brief = Unschedulable, "Unschedulable: "+or(clip(brief, 160), c.Reason)
 		r.Sentence = fmt.Sprintf("%s: the scheduler finds no node for it%s: %s", p.Name, lasting(r.Since, e.now), or(message, c.Reason))
-		r.Hint = "make room, ask for less, or correct the node selector, tolerations and volumes; an autoscaler may still add a node"
+		r.Hint = "free resources, request less, or correct the node selector, tolerations and volumes; an autoscaler may still add a node"
 	default:
 		r.Code, r.Brief = Pending, "Pending: not scheduled yet"
 		r.Since = p.CreationTimestamp.Time

@@ -46,8 +46,8 @@ func (e explainer) own() Reason {
 	}
 	if e.pod.Status.Phase == corev1.PodFailed || e.pod.Status.Phase == corev1.PodSucceeded {
 		return Reason{
-			Code: Error, Permanent: true, Grace: e.ownedGrace(), Brief: "Error: the pod is over",
-			Sentence: fmt.Sprintf("%s: the pod is over (%s) and its container %s never ran", e.pod.Name, e.pod.Status.Phase, e.container),
+			Code: Error, Permanent: true, Grace: e.ownedGrace(), Brief: "Error: the pod has ended",
+			Sentence: fmt.Sprintf("%s: the pod has ended (%s), and its container %s never ran", e.pod.Name, e.pod.Status.Phase, e.container),
 			Hint:     e.describe(),
 		}
 	}
@@ -76,7 +76,7 @@ func (e explainer) waiting(s corev1.ContainerStatus, w corev1.ContainerStateWait
 	case "InvalidImageName":
 		return Reason{
 			Code: InvalidImage, Permanent: true, Brief: "InvalidImageName: " + image,
-			Sentence: fmt.Sprintf("%s: container %s has image %q, which is no valid image name", p.Name, s.Name, image),
+			Sentence: fmt.Sprintf("%s: container %s has image %q, which is not a valid image name", p.Name, s.Name, image),
 			Hint:     "correct the image in the pod's template; an image name is like registry/repository:tag, in lower case",
 		}
 	case "CreateContainerConfigError":
@@ -94,7 +94,7 @@ func (e explainer) waiting(s corev1.ContainerStatus, w corev1.ContainerStateWait
 		}
 		return Reason{
 			Code: CrashLoop, Permanent: s.RestartCount >= 2, Brief: "CrashLoopBackOff",
-			Sentence: fmt.Sprintf("%s: container %s ends again and again (%s)", p.Name, s.Name, restarts(s)),
+			Sentence: fmt.Sprintf("%s: container %s keeps restarting (%s)", p.Name, s.Name, restarts(s)),
 			Hint:     e.logs(s.Name, true),
 		}
 	case "", "ContainerCreating", "PodInitializing":
@@ -146,7 +146,7 @@ func (e explainer) terminated(s corev1.ContainerStatus, t corev1.ContainerStateT
 	case t.ExitCode == 0 && t.Signal == 0:
 		r.Code, r.Brief = Completed, "Completed: container "+s.Name+" ended before the job began"
 		r.Sentence = fmt.Sprintf("%s: container %s ended with exit code 0 before the job began (%s)", p.Name, s.Name, restarts(s))
-		r.Hint = "the worker's command must be `agent worker`, which stays; " + r.Hint
+		r.Hint = "the command of the worker must be `agent worker`, which keeps running; " + r.Hint
 		return r
 	}
 	r.Code = Error

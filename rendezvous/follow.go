@@ -195,7 +195,7 @@ func denied(c Code) bool { return c == Forbidden || c == Unauthorized }
 // classify turns a failed request into an APIError whose Since is now.
 func (w Watch) classify(err error) *APIError {
 	e := &APIError{Code: Unreachable, Verb: "list", Err: err, Since: time.Now(),
-		Hints: "the launcher keeps trying; see whether the API server is up and reachable from this pod"}
+		Hints: "the launcher keeps retrying; check that the API server is up and reachable from this pod"}
 	var verb *verbError
 	if errors.As(err, &verb) {
 		e.Verb, e.Err = verb.verb, verb.err
@@ -207,7 +207,7 @@ func (w Watch) classify(err error) *APIError {
 	switch code := status.Status().Code; {
 	case code == http.StatusUnauthorized:
 		e.Code = Unauthorized
-		e.Hints = "see that the launcher's ServiceAccount still exists and that its token is mounted (automountServiceAccountToken)"
+		e.Hints = "check that the launcher's ServiceAccount still exists and that its token is mounted (automountServiceAccountToken)"
 	case code == http.StatusForbidden:
 		e.Code = Forbidden
 		e.Hints = fmt.Sprintf(`add this rule to the Role of the launcher's ServiceAccount in namespace %s: {apiGroups: [""], resources: ["pods"], verbs: %s}`,

@@ -34,7 +34,7 @@ func LinkUnreachable(pod string, cause string) Reason {
 	return Reason{
 		Code: Unreachable, Pod: pod, Brief: "Unreachable: " + clip(cause, 120),
 		Sentence: fmt.Sprintf("%s: its agent cannot be reached: %s", pod, clip(cause, 400)),
-		Hint:     "the launcher keeps trying; if it lasts, see whether kubectl exec " + pod + " works",
+		Hint:     "the launcher keeps retrying; if it lasts, check whether kubectl exec " + pod + " works",
 	}
 }
 
@@ -42,16 +42,16 @@ func LinkUnreachable(pod string, cause string) Reason {
 // run in it: it runs another command, or is still starting.
 func LinkNoWorker(pod, container string, cause string) Reason {
 	return Reason{
-		Code: NoWorker, Pod: pod, Brief: "NoWorker: container " + container + " runs something else than `agent worker`",
+		Code: NoWorker, Pod: pod, Brief: "NoWorker: container " + container + " does not run `agent worker`",
 		Sentence: fmt.Sprintf("%s: container %s runs, but no `agent worker` runs in it: %s", pod, container, clip(cause, 300)),
-		Hint:     "let the container run `agent worker`, in the place of sleep or sshd; it is the entry point's default in images made for it",
+		Hint:     "set the command of the container to `agent worker`, in place of sleep or sshd; images made for Muster run it by default",
 	}
 }
 
 // LinkForbidden means that the launcher has no right to exec into the pod (403).
 func LinkForbidden(pod, namespace string, cause string) Reason {
 	return Reason{
-		Code: Forbidden, Pod: pod, Brief: "Forbidden: no right to exec into the pod",
+		Code: Forbidden, Pod: pod, Brief: "Forbidden: no permission to exec into the pod",
 		Sentence: fmt.Sprintf("%s: the launcher may not exec into it: %s", pod, clip(after(cause, " is forbidden: "), 400)),
 		Hint: fmt.Sprintf("add this rule to the Role of the launcher's ServiceAccount in namespace %s: "+
 			`{apiGroups: [""], resources: ["pods/exec"], verbs: ["get", "create"], resourceNames: [...]}, with the names of all workers of the job`, namespace),
@@ -64,7 +64,7 @@ func LinkUnauthorized(pod string, cause string) Reason {
 	return Reason{
 		Code: Unauthorized, Pod: pod, Brief: "Unauthorized: the API server refuses the launcher's token",
 		Sentence:  fmt.Sprintf("%s: the API server does not accept the launcher's token: %s", pod, clip(cause, 400)),
-		Hint:      "see that the launcher's ServiceAccount still exists and that its token is mounted (automountServiceAccountToken)",
+		Hint:      "check that the launcher's ServiceAccount still exists and that its token is mounted (automountServiceAccountToken)",
 		Permanent: true, Grace: ForbiddenGrace,
 	}
 }

@@ -65,7 +65,7 @@ func departing(w Worker, pod *corev1.Pod) Reason {
 	c := condition(pod, corev1.DisruptionTarget)
 	return Reason{
 		Code: Preempted, Brief: "DisruptionTarget: " + c.Reason, Since: c.LastTransitionTime.Time,
-		Sentence: fmt.Sprintf("%s: is about to be taken off node %s: %s", w.Name, w.Node, or(clip(c.Message, 300), c.Reason)),
+		Sentence: fmt.Sprintf("%s: will be removed from node %s: %s", w.Name, w.Node, or(clip(c.Message, 300), c.Reason)),
 		Hint:     "save a checkpoint; the pod has its termination grace period left",
 	}
 }
@@ -82,7 +82,7 @@ func lost(w Worker, pod *corev1.Pod, now time.Time) (reason Reason, gone bool) {
 		return Reason{
 			Code: Missing, Permanent: true, Brief: "Missing: the pod was replaced",
 			Sentence: fmt.Sprintf("%s: the pod was replaced while the job ran (uid %s, now %s)", w.Name, w.UID, pod.UID),
-			Hint:     "the processes of the old pod are gone; the job must start again",
+			Hint:     "the processes of the old pod have ended; the job must restart",
 		}, true
 	}
 	is := FromPod(pod, w.Container)
@@ -91,10 +91,10 @@ func lost(w Worker, pod *corev1.Pod, now time.Time) (reason Reason, gone bool) {
 		if r.Code == Completed { // it runs until a launcher or a signal ends it
 			r.Brief = "Completed: container " + w.Container + " ended while the job ran"
 			r.Sentence = fmt.Sprintf("%s: container %s ended with exit code 0 while the job ran", w.Name, w.Container)
-			r.Hint = "was it told to by another launcher of the same job? " + explainer{pod: pod}.logs(w.Container, false)
+			r.Hint = "another launcher of the same job may have stopped it; " + explainer{pod: pod}.logs(w.Container, false)
 		}
 		if r.OK() { // a Failed pod whose status still says running
-			r = Reason{Code: Error, Brief: "Error: the pod is over", Sentence: w.Name + ": the pod is over (" + string(pod.Status.Phase) + ")"}
+			r = Reason{Code: Error, Brief: "Error: the pod has ended", Sentence: w.Name + ": the pod has ended (" + string(pod.Status.Phase) + ")"}
 		}
 		// The job runs: nothing waits anymore.
 		r.Sentence = strings.TrimSuffix(r.Sentence, waitingForReplacement)

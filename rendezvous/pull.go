@@ -27,12 +27,12 @@ var pullCauses = [...]struct {
 	{"toomanyrequests", "the registry limits requests", "wait, log in to the registry, or use a mirror", false, 0},
 	{"429 Too Many Requests", "the registry limits requests", "wait, log in to the registry, or use a mirror", false, 0},
 	{"no such host", "the registry's name does not resolve", "correct the registry in {image}, or the DNS of node {node}", false, 0},
-	{"connection refused", "the registry refuses connections", "see whether the registry of {image} runs and node {node} reaches it", false, 0},
-	{"i/o timeout", "the registry does not answer", "see whether node {node} reaches the registry of {image}", false, 0},
+	{"connection refused", "the registry refuses connections", "check that the registry of {image} runs and that node {node} reaches it", false, 0},
+	{"i/o timeout", "the registry does not answer", "check that node {node} reaches the registry of {image}", false, 0},
 	{"x509:", "the registry's certificate is not trusted", "give node {node} the registry's CA", false, 0},
 	{"no space left on device", "the node's disk is full", "free space on node {node}", false, 0},
-	{"manifest unknown", "not found", "correct the image's name or tag, or push it: {image}", true, 0},
-	{"not found", "not found", "correct the image's name or tag, or push it: {image}", true, 0},
+	{"manifest unknown", "not found", "correct the name or tag of the image, or push it: {image}", true, 0},
+	{"not found", "not found", "correct the name or tag of the image, or push it: {image}", true, 0},
 }
 
 func (e explainer) pull(container, image string, w corev1.ContainerStateWaiting) Reason {

@@ -9,7 +9,7 @@ const MaxStatic = 65_000
 // addresses 127.0.0.2, 127.0.0.3, ..., which every mpirun treats as remote hosts.
 func Static(n int) ([]Worker, error) {
 	if n < 1 || n > MaxStatic {
-		return nil, fmt.Errorf("make %d fake workers: the number must be from 1 to %d", n, MaxStatic)
+		return nil, fmt.Errorf("cannot make %d fake workers: want 1 to %d", n, MaxStatic)
 	}
 	workers := make([]Worker, n)
 	for i := range workers {

@@ -112,7 +112,7 @@ func OfFlags(command string, set *flag.FlagSet, err error) *Failure {
 	var value, name string
 	if n, _ := fmt.Sscanf(err.Error(), "invalid value %q for flag -%s", &value, &name); n == 2 {
 		if wrong := set.Lookup(strings.TrimSuffix(name, ":")); wrong != nil && Takes(wrong) != "" {
-			err = fmt.Errorf("--%s=%q: it takes %s", wrong.Name, value, Takes(wrong))
+			err = fmt.Errorf("--%s=%q: want %s", wrong.Name, value, Takes(wrong))
 		}
 	}
 	if typed, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: "); ok {

@@ -26,8 +26,8 @@ func TestFlag(t *testing.T) {
 // TestOfFlags checks that the message about a wrong value contains a valid one.
 func TestOfFlags(t *testing.T) {
 	for line, want := range map[string]string{
-		"-grace=soon":     `--grace="soon": it takes a time, as in --grace=90s, 10m or 1h`,
-		"--slots=a: b":    `--slots="a: b": it takes a number, as in --slots=4`,
+		"-grace=soon":     `--grace="soon": want a time, as in --grace=90s, 10m or 1h`,
+		"--slots=a: b":    `--slots="a: b": want a number, as in --slots=4`,
 		"--quick=perhaps": `invalid boolean value "perhaps" for -quick: parse error`,
 		"--own=x":         `invalid value "x" for flag -own: it takes y`,
 		"--slot=3":        "unknown flag: -slot",

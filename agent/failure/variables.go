@@ -23,7 +23,7 @@ func UnknownVariable(command string, environ, known []string) error {
 		if like := meant(name, known); like != "" {
 			way = "did you mean " + like + "? " + way
 		}
-		return Usage(way, "%s: %s does not know this variable", name, command)
+		return Usage(way, "unknown variable %s for %s", name, command)
 	}
 	return nil
 }

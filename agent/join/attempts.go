@@ -95,7 +95,7 @@ func besideThat(first, then string) string {
 // absenceOf says how the member with this card left.
 func absenceOf(seat barrier.Seat, card barrier.Card) string {
 	if seat.Card.Instance != card.Instance {
-		return "its pod or container was replaced by another one"
+		return "its pod or container was replaced"
 	}
 	return seat.Why
 }

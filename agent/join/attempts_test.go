@@ -43,7 +43,7 @@ func TestEndOf(t *testing.T) {
 		{"a peer of one that was lost", exited, all(func(s []barrier.Seat) { s[2].Here, s[2].Why = false, "its connection broke" }), nil,
 			retry.End{Code: 76, Lost: true, Why: "rank 2 on job-2 was lost: its connection broke; " + sentence}},
 		{"a peer of one that is replaced already", exited, all(func(s []barrier.Seat) { s[2].Card.Instance = "new" }), nil,
-			retry.End{Code: 76, Lost: true, Why: "rank 2 on job-2 was lost: its pod or container was replaced by another one; " + sentence}},
+			retry.End{Code: 76, Lost: true, Why: "rank 2 on job-2 was lost: its pod or container was replaced; " + sentence}},
 		{"a peer of one that was preempted", exited, all(func(s []barrier.Seat) { s[2].Here = false }), map[int]bool{2: true},
 			retry.End{Code: 1, Preempted: true, Why: "rank 2 on job-2 was told to stop from outside; " + sentence}},
 		{"preempted itself", failed(wire.ExitRecord{Code: 143, Reason: wire.ReasonPreempted}, nil), all(nil), map[int]bool{1: true},

@@ -80,25 +80,25 @@ func (c Config) Validate() error {
 		return usage("agent join --workers=4 -- python train.py", "no command given")
 	}
 	if c.Workers > mostMembers {
-		return usage(fmt.Sprintf("agent run --workers=%d --job=NAME in a launcher's pod has room for more", c.Workers), "--workers=%d: a barrier has room for %d", c.Workers, mostMembers)
+		return usage(fmt.Sprintf("agent run --workers=%d --job=NAME in the pod of a launcher allows more", c.Workers), "--workers=%d is too large: agent join allows %d members", c.Workers, mostMembers)
 	}
 	for _, t := range []struct {
 		flag string
 		d    time.Duration
 	}{{"timeout", c.Timeout}, {"lease", c.Lease}, {"grace", c.Grace}} {
 		if t.d < 0 {
-			return usage("a time is written as 90s, 10m or 1h", "--%s=%s must not be negative", t.flag, t.d)
+			return usage("write a time as 90s, 10m or 1h", "--%s=%s must not be negative", t.flag, t.d)
 		}
 	}
 	if least := 2 * barrier.Quiet; c.Lease < least && c.Workers > 1 {
-		return usage("--lease=1m is the default", "--lease=%s is too short: a connection that breaks in silence is noticed after %s", c.Lease, barrier.Quiet)
+		return usage("--lease=1m is the default", "--lease=%s is too short: a dead connection is only noticed after %s", c.Lease, barrier.Quiet)
 	}
 	if c.Slots < 1 || c.Procs < 0 {
-		return usage("--slots=8, --procs-per-worker=8", "--slots=%d, --procs-per-worker=%d: a member has at least one", c.Slots, c.Procs)
+		return usage("--slots=8, --procs-per-worker=8", "--slots=%d, --procs-per-worker=%d: want at least one", c.Slots, c.Procs)
 	}
 	if c.Port != 0 && (c.Port < 1024 || c.Port > 1<<16-framework.PortBlock) {
 		return usage(fmt.Sprintf("a run uses %d ports from --port up; without --port, it chooses free ones", framework.PortBlock),
-			"--port=%d: it takes 1024 to %d", c.Port, 1<<16-framework.PortBlock)
+			"--port=%d: want 1024 to %d", c.Port, 1<<16-framework.PortBlock)
 	}
 	for _, kv := range c.Env {
 		if name, _, ok := strings.Cut(kv, "="); !ok || name == "" {
@@ -112,7 +112,7 @@ func (c Config) Validate() error {
 		return err
 	}
 	if _, err := framework.ParseRoles(c.Roles, c.Workers); err != nil {
-		return usage("--roles names the members in their order, as in chief=1,worker=2", "%w", err)
+		return usage("--roles assigns roles to the members in order, as in chief=1,worker=2", "%w", err)
 	}
 	if err := c.validateMeeting(); err != nil {
 		return err
@@ -125,10 +125,10 @@ func (c Config) Validate() error {
 
 func (c Config) validateRestarts() error {
 	if c.MaxRestarts < 0 {
-		return usage("--max-restarts=2 allows two", "--max-restarts=%d: it takes 0 or more", c.MaxRestarts)
+		return usage("--max-restarts=2 allows two restarts", "--max-restarts=%d: want 0 or more", c.MaxRestarts)
 	}
 	if _, err := retry.Parse(c.RestartOn); err != nil {
-		return usage("exit codes and lost, infra, oom, any, as in --restart-on=137,lost, or +1,-143 to change the default "+retry.Default, "--restart-on=%s: %w", c.RestartOn, err)
+		return usage("want exit codes, lost, infra, oom or any, as in --restart-on=137,lost, or +1,-143 to change the default "+retry.Default, "--restart-on=%s: %w", c.RestartOn, err)
 	}
 	return nil
 }
@@ -143,10 +143,10 @@ func (c Config) validateMeeting() error {
 		return usage(fmt.Sprintf("--coordinator=job-0.svc:%d", names.JoinPort), "--coordinator=%s is not HOST:PORT", c.Coordinator)
 	}
 	if len(c.Token) == 0 {
-		return usage(makeSecret, "%d members need a token, but none is set: anyone who reaches rank 0's port could join", c.Workers)
+		return usage(makeSecret, "missing token: %d members need one, so that nobody else can join", c.Workers)
 	}
 	if len(c.Token) < leastToken {
-		return usage(makeSecret, "the token has %d bytes, and %d is the least", len(c.Token), leastToken)
+		return usage(makeSecret, "the token is too short: %d bytes, want at least %d", len(c.Token), leastToken)
 	}
 	return nil
 }
@@ -161,20 +161,20 @@ func (c Config) framework() (framework.Framework, error) {
 	name := c.Framework
 	switch {
 	case strings.HasPrefix(name, "plugin:"):
-		return nil, usage("start the job with agent run --framework="+name+" from a launcher's pod", "--framework=%s: agent join loads no plugins, agent-launcher-plugins does", name)
+		return nil, usage("start the job with agent run --framework="+name+" from the pod of a launcher, whose image has agent-launcher-plugins", "--framework=%s: agent join cannot load plugins", name)
 	case name == "" || name == framework.Auto:
 		name = cmp.Or(framework.Detect(c.Command), framework.DetectBelow(c.below()), "plain")
 	}
 	if slices.Contains([]string{"mpi", "openmpi", "mpich", "intelmpi"}, name) {
-		return nil, usage("agent run --workers="+strconv.Itoa(c.Workers)+" --job="+cmp.Or(c.Job, "NAME")+" -- "+strings.Join(c.Command, " ")+" in a launcher's pod, agent worker in the others",
-			"MPI needs a launcher, in which mpirun runs, and agent join has none")
+		return nil, usage("agent run --workers="+strconv.Itoa(c.Workers)+" --job="+cmp.Or(c.Job, "NAME")+" -- "+strings.Join(c.Command, " ")+" in the pod of a launcher, agent worker in the others",
+			"MPI needs a launcher, where mpirun runs: agent join has none")
 	}
 	f, err := framework.Chosen(name, c.Compat)
 	switch {
 	case err != nil && c.Compat != "":
 		return nil, usage("--compat="+framework.KubeflowV1+" reproduces that operator's environment, for scripts that rely on it", "%w", err)
 	case c.Compat != "" && c.Job == "":
-		return nil, usage("--job=NAME gives it; without --compat hosts are addresses", "--compat=%s: the job needs a name, because host names start with it", c.Compat)
+		return nil, usage("--job=NAME sets it; without --compat, hosts are addresses", "--compat=%s needs --job: host names start with the name of the job", c.Compat)
 	case err != nil:
 		return nil, usage("--framework=plain sets RANK, WORLD_SIZE, MASTER_ADDR and the like", "%w", err)
 	}

@@ -69,7 +69,7 @@ func awaitHosts(ctx context.Context, hosts map[string]string, lookup func(contex
 		select {
 		case <-poll.C:
 		case <-ctx.Done():
-			return fmt.Errorf("%s did not resolve to %s within %s (%d names so): what is started may not find it", left[0], hosts[left[0]], hostsTime, len(left))
+			return fmt.Errorf("host %s did not resolve to %s within %s (unresolved hosts: %d): ranks may not find it", left[0], hosts[left[0]], hostsTime, len(left))
 		}
 	}
 }

@@ -35,7 +35,7 @@ func TestAwaitHosts(t *testing.T) {
 		"at once":                     {},
 		"after a while":               {bAfter: 3 * time.Second},
 		"it has an old address first": {bAfter: 3 * time.Second, old: true},
-		"never":                       {bAfter: time.Hour, want: "b did not resolve to 10.0.0.2 within 1m0s (1 names so): what is started may not find it"},
+		"never":                       {bAfter: time.Hour, want: "host b did not resolve to 10.0.0.2 within 1m0s (unresolved hosts: 1): ranks may not find it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

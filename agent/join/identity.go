@@ -19,14 +19,14 @@ type source struct{ name, value string }
 // what the cluster has set.
 func (c *Config) Identify(env func(string) string, hosts string) error {
 	if c.Workers < 1 {
-		return usage("--workers=4, or MUSTER_WORKERS=4 in the pod's environment", "how many members the job has is not known")
+		return usage("--workers=4, or MUSTER_WORKERS=4 in the pod's environment", "missing --workers: the number of members is unknown")
 	}
 	if err := c.findRank(env); err != nil {
 		return err
 	}
 	if c.Rank >= c.Workers {
-		return usage("--workers (MUSTER_WORKERS) is how many members the job has, ranks count from 0",
-			"this is rank %d, and the job has %d members", c.Rank, c.Workers)
+		return usage("--workers (MUSTER_WORKERS) is the number of members; ranks count from 0",
+			"rank %d is too large: the job has %d members", c.Rank, c.Workers)
 	}
 	c.meets = cmp.Or(c.Job, indexedJob(c.Host, env(names.EnvCompletionIndex)))
 	if c.PodName == "" {
@@ -70,12 +70,12 @@ func (c *Config) findRank(env func(string) string) error {
 		n, err := strconv.Atoi(s.value)
 		switch {
 		case err != nil || n < 0:
-			return usage("ranks are numbers from 0", "%s=%q is no rank", s.name, s.value)
+			return usage("a rank is a number from 0", "%s=%q is not a rank", s.name, s.value)
 		case first.name == "":
 			first, c.Rank = s, n
 		case n != c.Rank:
-			return usage("drop "+first.name+", or correct it: the cluster's own number is the one that a replacement of this pod will have again",
-				"%s=%s and %s=%s conflict with each other", first.name, first.value, s.name, s.value)
+			return usage("omit "+first.name+", or correct it: a replacement of this pod keeps the number that the cluster gave it",
+				"%s=%s and %s=%s contradict each other", first.name, first.value, s.name, s.value)
 		}
 	}
 	if first.name != "" {
@@ -89,7 +89,7 @@ func (c *Config) findRank(env func(string) string) error {
 		return nil
 	}
 	return usage("an Indexed Job sets JOB_COMPLETION_INDEX; elsewhere "+names.EnvPodIndex+" from the label apps.kubernetes.io/pod-index by the downward API, or --rank",
-		"which rank this is is not known: the host name %q has no number at its end", c.Host)
+		"missing --rank: the host name %q does not end in a number", c.Host)
 }
 
 // trailing returns the number at the end of a name, or -1.
@@ -114,7 +114,7 @@ func (c *Config) findCoordinator(hosts string) error {
 	stem := strings.TrimSuffix(c.Host, strconv.Itoa(c.Rank))
 	if stem == c.Host || trailing(c.Host) != c.Rank {
 		return usage(fmt.Sprintf("--coordinator=HOST:%d, with a name or an address of rank 0 that every member can reach", names.JoinPort),
-			"where rank 0 is is not known: the host name %q does not end with this member's rank, %d", c.Host, c.Rank)
+			"missing --coordinator: the host name %q does not end in the rank of this member, %d", c.Host, c.Rank)
 	}
 	host := stem + "0"
 	if domain := domainOf(c.Host, hosts); domain != "" {

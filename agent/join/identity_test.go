@@ -77,7 +77,7 @@ func TestReadToken(t *testing.T) {
 	require.Equal(t, "the variable's", string(token))
 	require.NoError(t, os.WriteFile(path, make([]byte, mostToken+1), 0o600))
 	_, err = ReadToken(path, "")
-	require.ErrorContains(t, err, "is longer than that")
+	require.ErrorContains(t, err, "is too long")
 }
 
 func FuzzHosts(f *testing.F) {

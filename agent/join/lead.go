@@ -130,7 +130,7 @@ func (l *lead) gather(ctx context.Context, o barrier.Order) ([]barrier.Card, *ba
 		return table, nil
 	}
 	failed := barrier.Order{Phase: barrier.PhaseOver, Attempt: o.Attempt, Code: names.ExitDeadline, Absent: absent,
-		Why: fmt.Sprintf("%d of %d members came within %s", l.cfg.Workers-len(absent), l.cfg.Workers, l.cfg.Timeout)}
+		Why: fmt.Sprintf("%d of %d members joined within %s", l.cfg.Workers-len(absent), l.cfg.Workers, l.cfg.Timeout)}
 	const most = 20
 	if n := len(absent) - most; n > 0 {
 		failed.Absent, failed.More = absent[:most], n
@@ -171,7 +171,7 @@ func (l *lead) attempt(ctx context.Context, table []barrier.Card, o *barrier.Ord
 	clear(l.sessions)
 	l.mu.Unlock()
 	for _, left := range result.Left {
-		l.say("%s was given up: its end was not told in time", left)
+		l.say("gave up on %s: it did not report its end in time", left)
 	}
 	return result, nil
 }

@@ -313,7 +313,7 @@ func (m *member) told(ctx context.Context, sig syscall.Signal) {
 
 // refused ends a member that does not fit the others.
 func (m *member) refused(ctx context.Context, err error) {
-	o := barrier.Order{Code: names.ExitBug, Why: "the connection to rank 0 ended"}
+	o := barrier.Order{Code: names.ExitBug, Why: "lost the connection to rank 0"}
 	if r := (*barrier.Refusal)(nil); errors.As(err, &r) {
 		o.Code, o.Why, o.Hint = r.Code, r.Text, r.Hint
 	}

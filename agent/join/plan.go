@@ -33,11 +33,11 @@ func (c Config) launchOf(table []barrier.Card, attempt, port int, here place) (f
 	}
 	launch, err := f.Prepare(cluster)
 	if err != nil {
-		return framework.Launch{}, usage("docs/guides/frameworks.md says what each framework needs", "%w", err)
+		return framework.Launch{}, usage("docs/guides/frameworks.md lists what each framework needs", "%w", err)
 	}
 	if len(launch.Processes) == 0 {
-		return framework.Launch{}, usage("agent run in a launcher's pod, and agent worker in the others",
-			"%s starts its processes on the other pods itself, and needs a launcher: agent join has none", c.Command[0])
+		return framework.Launch{}, usage("use agent run in the pod of a launcher, and agent worker in the others",
+			"%s needs a launcher, because it starts processes on other pods: agent join has none", c.Command[0])
 	}
 	if launch, err = framework.Decide(launch, c.Success); err != nil {
 		return framework.Launch{}, usage("--success=auto leaves it to the framework", "%w", err)
@@ -64,7 +64,7 @@ func (c Config) clusterOf(table []barrier.Card, attempt, port int, here place) (
 	}
 	roles, err := framework.ParseRoles(c.Roles, len(table))
 	if err != nil {
-		return cluster, usage("--roles names the members in their order, as in chief=1,worker=2", "%w", err)
+		return cluster, usage("--roles assigns roles to the members in order, as in chief=1,worker=2", "%w", err)
 	}
 	for i, m := range table {
 		node := framework.Node{Name: m.Name, Host: m.Host, IP: m.Address, Slots: m.Slots, Index: i, Interface: m.Interface}

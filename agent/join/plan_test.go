@@ -36,7 +36,7 @@ func TestLaunchOf(t *testing.T) {
 	require.False(t, slices.Contains(env, "A=1"), "each once")
 
 	for command, want := range map[string]string{
-		"horovodrun python train.py": "needs a launcher: agent join has none",
+		"horovodrun python train.py": "because it starts processes on other pods: agent join has none",
 		"mpirun ./program":           "MPI needs a launcher",
 	} {
 		cfg := Config{Workers: 3, Command: strings.Fields(command)}
@@ -75,8 +75,8 @@ func TestCompat(t *testing.T) {
 		`"worker":["mnist-worker-0.hpc.svc:2222"]},"task":{"type":"ps","index":0},"environment":"cloud"}`)
 
 	for want, wrong := range map[string]func(*Config){
-		"the job needs a name":                                  func(c *Config) { c.Job = "" },
-		"--compat=v0: unknown value":                            func(c *Config) { c.Compat = "v0" },
+		"needs --job":                func(c *Config) { c.Job = "" },
+		"--compat=v0: unknown value": func(c *Config) { c.Compat = "v0" },
 		"--compat=kubeflow-v1 does not support --framework=ray": func(c *Config) { c.Framework = "ray" },
 	} {
 		c := cfg

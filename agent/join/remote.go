@@ -154,7 +154,7 @@ func (s *session) judge(seat barrier.Seat, told *done, lease time.Duration, now 
 	case seat.News.Leaving != "":
 		return wire.ExitRecord{Code: 128 + int(syscall.SIGTERM), Reason: wire.ReasonPreempted}, nil, true
 	case now.Sub(seat.Left) >= lease:
-		return exit, &lostError{fmt.Sprintf("it has not come back for %s: %s", lease, seat.Why)}, true
+		return exit, &lostError{fmt.Sprintf("it did not come back within %s: %s", lease, seat.Why)}, true
 	}
 	return exit, nil, false
 }

@@ -36,9 +36,9 @@ func TestJudge(t *testing.T) {
 			wire.ExitRecord{Code: 143, Reason: wire.ReasonPreempted}, ""},
 		{"it is told to go and has not gone", func() barrier.Seat { s := here; s.News.Leaving = "told"; return s }(), done{Attempt: 2}, false, wire.ExitRecord{}, ""},
 		{"away for the lease", func() barrier.Seat { s := gone; s.Left = now.Add(-lease); return s }(), done{Attempt: 2}, true,
-			wire.ExitRecord{}, "it has not come back for 1m0s: its connection broke"},
+			wire.ExitRecord{}, "it did not come back within 1m0s: its connection broke"},
 		{"replaced", func() barrier.Seat { s := here; s.Card.Instance = "i2"; return s }(), done{Attempt: -1}, true,
-			wire.ExitRecord{}, "its pod or container was replaced by another one"},
+			wire.ExitRecord{}, "its pod or container was replaced"},
 	} {
 		exit, err, ended := s.judge(row.seat, &row.told, lease, now)
 		require.Equal(t, row.ended, ended, row.name)

@@ -125,7 +125,7 @@ func placeOf() (place, error) {
 	dir, err := rundir.Create()
 	if err != nil {
 		return place{}, &failure.Failure{Code: names.ExitUsage, Err: errors.New(strings.ReplaceAll(err.Error(), "\n", "; ")),
-			Way: cmp.Or(shortage.Hint(err), "set "+names.EnvDir+" to a directory of yours with mode 0700")}
+			Way: cmp.Or(shortage.Hint(err), "set "+names.EnvDir+" to a directory that you own, with mode 0700")}
 	}
 	temp, err := rundir.Temp(dir)
 	if err != nil {
@@ -152,7 +152,7 @@ func (m *member) serve(ctx context.Context, wg *sync.WaitGroup, refused chan<- e
 	coord := barrier.NewCoordinator(barrier.Config{Size: m.cfg.Workers, Token: m.cfg.Token, Name: m.cfg.PodName, Job: m.cfg.meets,
 		Settings: m.cfg.settings(), Instance: m.instance, Troubled: func(err error) {
 			if err != nil {
-				m.say("members cannot connect at the moment: %v", err)
+				m.say("members cannot connect: %v; retrying", err)
 				return
 			}
 			m.say("members can connect again")
@@ -200,7 +200,7 @@ func listen(coordinator string) (net.Listener, error) {
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, usage("another rank 0 may run at this address; --coordinator=HOST:PORT gives another port, for every member", "rank 0 cannot listen: %w", err)
+		return nil, usage("another rank 0 may run at this address; --coordinator=HOST:PORT with another port, for every member, avoids it", "rank 0 cannot listen: %w", err)
 	}
 	return l, nil
 }

@@ -18,15 +18,15 @@ func ReadToken(path, value string) ([]byte, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, usage("it is the file of a mounted Secret", "read the token: %w", err)
+		return nil, usage("give the path of a file in a mounted Secret", "read the token: %w", err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, mostToken+1))
 	switch {
 	case err != nil:
-		return nil, usage("it is the file of a mounted Secret", "read the token: %w", err)
+		return nil, usage("give the path of a file in a mounted Secret", "read the token: %w", err)
 	case len(text) > mostToken:
-		return nil, usage(fmt.Sprintf("a token has %d to %d bytes", leastToken, mostToken), "read the token: %s is longer than that", path)
+		return nil, usage(fmt.Sprintf("a token has %d to %d bytes", leastToken, mostToken), "read the token: %s is too long", path)
 	}
 	return []byte(strings.TrimSpace(string(text))), nil
 }

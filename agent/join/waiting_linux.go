@@ -47,13 +47,13 @@ func (m *member) late() {
 		return
 	}
 	o := barrier.Order{Code: names.ExitDeadline, Absent: m.order.Absent, More: m.order.More,
-		Why: fmt.Sprintf("not all of %d members came within %s", m.cfg.Workers, m.cfg.Timeout)}
+		Why: fmt.Sprintf("not all %d members joined within %s", m.cfg.Workers, m.cfg.Timeout)}
 	if m.away != nil {
 		why, hint := unreachable(m.cfg.Coordinator, m.away)
 		o.Why, o.Hint = o.Why+"; "+why, hint
 	}
 	m.verdict = &o
-	m.news.Leaving, m.news.Ready = "it gave up after "+m.cfg.Timeout.String(), false
+	m.news.Leaving, m.news.Ready = "it gave up waiting after "+m.cfg.Timeout.String(), false
 	m.report()
 }
 
@@ -64,7 +64,7 @@ func (m *member) cutOff(ctx context.Context) {
 		return
 	}
 	why, hint := unreachable(m.cfg.Coordinator, m.away)
-	why = fmt.Sprintf("out of reach for %s: %s; the processes here are stopped", m.cfg.Lease, why)
+	why = fmt.Sprintf("lost rank 0 for %s: %s; stopping the processes of this member", m.cfg.Lease, why)
 	if m.cfg.MaxRestarts == 0 {
 		m.verdict = &barrier.Order{Code: names.ExitHopeless, Why: why, Hint: hint}
 	} else {

@@ -39,9 +39,9 @@ func unreachable(address string, err error) (why, hint string) {
 	switch {
 	case errors.As(err, &dns):
 		why = fmt.Sprintf("rank 0 at %s: the name does not resolve (%s)", address, dns.Err)
-		hint = "pods have such names with `subdomain` and a headless Service of that name, publishNotReadyAddresses: true; or give --coordinator"
+		hint = "pods have such names if `subdomain` names a headless Service with publishNotReadyAddresses: true; or set --coordinator"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		why = fmt.Sprintf("rank 0 at %s: nobody listens there yet", address)
+		why = fmt.Sprintf("rank 0 at %s: nothing listens there yet", address)
 	case errors.Is(err, barrier.ErrToken):
 		why = fmt.Sprintf("rank 0 at %s: %v", address, err)
 	}

@@ -34,9 +34,9 @@ func TestWhatTookTheWorker(t *testing.T) {
 	}{
 		"nothing is known": {func(*corev1.Pod) {}, ""},
 		"evicted through the API": {disrupted("EvictionByEvictionAPI", "Eviction API: evicting"),
-			": is about to be taken off node n-1: Eviction API: evicting"},
+			": will be removed from node n-1: Eviction API: evicting"},
 		"preempted": {disrupted("PreemptionByScheduler", "default-scheduler: preempting to accommodate a higher priority pod"),
-			": is about to be taken off node n-1: default-scheduler: preempting to accommodate a higher priority pod"},
+			": will be removed from node n-1: default-scheduler: preempting to accommodate a higher priority pod"},
 		"evicted by the kubelet": {func(p *corev1.Pod) {
 			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: memory."
 		}, ": evicted from node n-1: The node was low on resource: memory"},

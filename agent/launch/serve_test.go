@@ -34,6 +34,6 @@ agent: worker w-2: a session ended with 127: orted: not found in PATH
 	m = &missing{voice: &console.Voice{Out: &said, Quiet: true}, named: map[string]bool{}}
 	m.note("w-0", wire.ExitRecord{Code: 126, Error: "start /bin/sh: resource temporarily unavailable"}, nil)
 	require.Equal(t, `agent: worker w-0: a session ended with 126: start /bin/sh: resource temporarily unavailable
-hint: the limit of processes is reached: ulimit -u, or pids.max of the container
+hint: raise the limit of processes: ulimit -u, or pids.max of the container
 `, said.String())
 }

@@ -36,7 +36,7 @@ func Entries(series []Series) (entries []Entry, notes []string) {
 			notes = append(notes, s.missing())
 			continue
 		case math.IsNaN(s.Last) || math.IsInf(s.Last, 0):
-			notes = append(notes, fmt.Sprintf("metric %s: its last value is %s, which JSON cannot express: it is not written", s.Name, text(s.Last)))
+			notes = append(notes, fmt.Sprintf("metric %s is not written: JSON cannot express its last value, %s", s.Name, text(s.Last)))
 			continue
 		case len(entries) == maxEntries:
 			left++
@@ -63,10 +63,10 @@ func (s Series) missing() string {
 func (s Series) remarks(name, owner string) []string {
 	var notes []string
 	if s.Unread > 0 {
-		notes = append(notes, fmt.Sprintf("metric %s: %s no number, as %q", s.Name, times(s.Unread), s.Sample))
+		notes = append(notes, fmt.Sprintf("metric %s: %s not a number, as in %q", s.Name, times(s.Unread), s.Sample))
 	}
 	if name != s.Name {
-		note := fmt.Sprintf("metric %s is written as %s: Kubeflow Pipelines takes [a-z]([-a-z0-9]*[a-z0-9])?, %d bytes at most", s.Name, name, maxEntryName)
+		note := fmt.Sprintf("metric %s is written as %s: Kubeflow Pipelines accepts [a-z]([-a-z0-9]*[a-z0-9])?, at most %d bytes", s.Name, name, maxEntryName)
 		if owner != "" {
 			note += fmt.Sprintf(", and %s is that of metric %s", valid(s.Name), owner)
 		}

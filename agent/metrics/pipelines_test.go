@@ -31,7 +31,7 @@ func TestImagesPerSecond(t *testing.T) {
 	got := c.Series()[0]
 	require.Equal(t, []float64{24, 215.32, 215.33}, []float64{float64(got.Count), got.Last, got.Max})
 	entries, notes := Entries(c.Series())
-	require.Equal(t, []string{"metric images/sec is written as images-sec: Kubeflow Pipelines takes [a-z]([-a-z0-9]*[a-z0-9])?, 63 bytes at most"}, notes)
+	require.Equal(t, []string{"metric images/sec is written as images-sec: Kubeflow Pipelines accepts [a-z]([-a-z0-9]*[a-z0-9])?, at most 63 bytes"}, notes)
 	text, err := Encode(entries)
 	require.NoError(t, err)
 	require.Equal(t, `{"metrics":[{"name":"images-sec","numberValue":215.32,"format":"RAW"}]}`+"\n", string(text))
@@ -66,7 +66,7 @@ func TestNamesThatBecomeAlike(t *testing.T) {
 	}
 	require.Equal(t, []string{"val-loss", "val-loss-3", "val-loss-4", "val-loss-2", long, long[:61] + "-2"}, names)
 	require.Len(t, notes, 4)
-	require.Equal(t, "metric val_loss is written as val-loss-3: Kubeflow Pipelines takes [a-z]([-a-z0-9]*[a-z0-9])?, 63 bytes at most, and val-loss is that of metric val/loss", notes[1])
+	require.Equal(t, "metric val_loss is written as val-loss-3: Kubeflow Pipelines accepts [a-z]([-a-z0-9]*[a-z0-9])?, at most 63 bytes, and val-loss is that of metric val/loss", notes[1])
 }
 
 func TestWhatIsNotWritten(t *testing.T) {
@@ -80,8 +80,8 @@ func TestWhatIsNotWritten(t *testing.T) {
 	require.Equal(t, []string{
 		"metric never was never seen",
 		`metric odd was never seen with a number, only with "odd=1,234"`,
-		"metric nan: its last value is NaN, which JSON cannot express: it is not written",
-		"metric inf: its last value is -Inf, which JSON cannot express: it is not written",
+		"metric nan is not written: JSON cannot express its last value, NaN",
+		"metric inf is not written: JSON cannot express its last value, -Inf",
 		"metric acc is a PERCENTAGE of 93.5: Kubeflow Pipelines shows 0.5 as 50 %, and this as 9350 %",
 	}, notes)
 	text, err := Encode(nil)

@@ -40,7 +40,7 @@ func Parse(words []string) ([]Spec, error) {
 		case at < 0:
 			specs = append(specs, spec)
 		case specs[at].Format != spec.Format:
-			return nil, fmt.Errorf("metric %q: it is requested both as %s and as %s", spec.Name, specs[at].Format, spec.Format)
+			return nil, fmt.Errorf("metric %q is requested both as %s and as %s", spec.Name, specs[at].Format, spec.Format)
 		}
 	}
 	return specs, nil
@@ -57,13 +57,13 @@ func parse(word string) (Spec, error) {
 	}
 	switch {
 	case spec.Name == "":
-		return Spec{}, fmt.Errorf("it has no name")
+		return Spec{}, fmt.Errorf("missing name before the colon")
 	case len(spec.Name) > maxName:
-		return Spec{}, fmt.Errorf("its name has %d bytes, but at most %d are allowed", len(spec.Name), maxName)
+		return Spec{}, fmt.Errorf("name is too long: %d bytes, at most %d", len(spec.Name), maxName)
 	case strings.Contains(spec.Name, "="):
-		return Spec{}, fmt.Errorf("a name cannot contain =, which ends it in the output")
+		return Spec{}, fmt.Errorf("a name cannot contain =")
 	case !utf8.ValidString(spec.Name) || strings.ContainsFunc(spec.Name, unicode.IsControl):
-		return Spec{}, fmt.Errorf("a name is text without control characters")
+		return Spec{}, fmt.Errorf("a name cannot contain control characters")
 	}
 	return spec, nil
 }

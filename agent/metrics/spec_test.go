@@ -18,9 +18,9 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for word, want := range map[string]string{
-		"":             `metric "": it has no name`,
-		":RAW":         "it has no name",
-		"  ":           "it has no name",
+		"":             `metric "": missing name before the colon`,
+		":RAW":         "missing name before the colon",
+		"  ":           "missing name before the colon",
 		"loss:":        "RAW or PERCENTAGE",
 		"loss:percent": `metric "loss:percent": want RAW or PERCENTAGE after the colon`,
 		"a:b:RAW":      "RAW or PERCENTAGE",
@@ -35,5 +35,5 @@ func TestParseRefuses(t *testing.T) {
 	_, err := Parse([]string{strings.Repeat("x", 257)})
 	require.ErrorContains(t, err, "257 bytes")
 	_, err = Parse([]string{"loss", "loss:PERCENTAGE"})
-	require.ErrorContains(t, err, `metric "loss": it is requested both as RAW and as PERCENTAGE`)
+	require.ErrorContains(t, err, `metric "loss" is requested both as RAW and as PERCENTAGE`)
 }

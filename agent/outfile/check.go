@@ -16,7 +16,7 @@ const mostRead = 64 << 20
 type TakenError struct{ Path string }
 
 func (e *TakenError) Error() string {
-	return e.Path + " exists, and its content is not that of an earlier run; it is not overwritten"
+	return e.Path + " exists and was not written by an earlier run; not overwriting it"
 }
 
 // Hint returns what to do about err, an error of Check or Write.
@@ -25,7 +25,7 @@ func Hint(err error) string {
 	if errors.As(err, &taken) {
 		return "remove it, or name another file"
 	}
-	return "name a file in a directory that can be written"
+	return "name a file in an existing directory that is writable"
 }
 
 // Check returns the reason why path cannot be written, or nil. ours reports whether a file with

@@ -64,7 +64,7 @@ func add(rules []Rule, w Word) error {
 	case FlagWithin, FlagFirst:
 		d, err := time.ParseDuration(w.Value)
 		if err != nil {
-			return wrong("--"+w.Flag+"=10m", "--%s=%q: it takes a time, as in 90s, 10m or 1h", w.Flag, w.Value)
+			return wrong("--"+w.Flag+"=10m", "--%s=%q: want a time, as in 90s, 10m or 1h", w.Flag, w.Value)
 		}
 		if w.Flag == FlagWithin {
 			r.Within = d
@@ -81,7 +81,7 @@ func add(rules []Rule, w Word) error {
 
 func (r *Rule) by(field, value string) error {
 	if value != "job" && value != "rank" {
-		return wrong("it takes job or rank", "%s=%s is not known", field, value)
+		return wrong("want job or rank", "unknown value %s=%s", field, value)
 	}
 	r.ByRank = value == "rank"
 	return nil
@@ -89,7 +89,7 @@ func (r *Rule) by(field, value string) error {
 
 func (r *Rule) act(field, value string) error {
 	if value != "report" && value != "stop" {
-		return wrong("it takes report or stop; --progress-action=stop --max-restarts=3 --restart-on=+stall restarts", "%s=%s is not known", field, value)
+		return wrong("want report or stop; --progress-action=stop --max-restarts=3 --restart-on=+stall restarts", "unknown value %s=%s", field, value)
 	}
 	r.Stop = value == "stop"
 	return nil
@@ -142,7 +142,7 @@ func (w written) rule() (r Rule, err error) {
 			continue
 		}
 		if *t.to, err = time.ParseDuration(t.text); err != nil {
-			return r, wrong("", "%s=%q: it takes a time, as in 90s, 10m or 1h", t.field, t.text)
+			return r, wrong("", "%s=%q: want a time, as in 90s, 10m or 1h", t.field, t.text)
 		}
 	}
 	if w.By != "" {

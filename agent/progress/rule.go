@@ -91,7 +91,7 @@ type Set struct{ rules []compiled }
 // Compile returns a Set of rules. Errors are *RuleError and name the flags of the command line.
 func Compile(rules []Rule) (*Set, error) {
 	if len(rules) > MaxRules {
-		return nil, wrong("join expressions with |, as in --fail-on='nan|out of memory'", "%d progress rules: a job takes at most %d", len(rules), MaxRules)
+		return nil, wrong("join expressions with |, as in --fail-on='nan|out of memory'", "too many progress rules: %d, at most %d", len(rules), MaxRules)
 	}
 	s := &Set{}
 	for _, r := range rules {
@@ -108,7 +108,7 @@ func Compile(rules []Rule) (*Set, error) {
 				"--%s=%s is not a regular expression: %s", flag, quoted(pattern), cause(err))
 		}
 		if re.MatchString("") {
-			return nil, wrong(`as in --`+flag+`='step (\d+)'`, "--%s=%s matches an empty line, and so every line", flag, quoted(pattern))
+			return nil, wrong(`as in --`+flag+`='step (\d+)'`, "--%s=%s matches every line, even an empty one", flag, quoted(pattern))
 		}
 		s.rules = append(s.rules, compiled{r, re, literalsOf(pattern), numberAfter(pattern)})
 	}
@@ -129,21 +129,21 @@ func (r Rule) judge() error {
 	times := func(flag string, d time.Duration) error {
 		switch {
 		case d < 0:
-			return wrong("a time is written as 90s, 10m or 1h", "--%s=%s must not be negative", flag, d)
+			return wrong("write a time as 90s, 10m or 1h", "--%s=%s must not be negative", flag, d)
 		case d > 0 && d < Least:
-			return wrong("minutes are usual, as in --"+flag+"=10m", "--%s=%s: the shortest is %s", flag, d, Least)
+			return wrong("use minutes, as in --"+flag+"=10m", "--%s=%s is too short: want at least %s", flag, d, Least)
 		}
 		return nil
 	}
 	switch {
 	case r.Expect != "" && r.FailOn != "":
-		return wrong("write two rules", "--expect=%s and --fail-on=%s are one rule", quoted(r.Expect), quoted(r.FailOn))
+		return wrong("put them into two rules", "a progress rule has both --expect=%s and --fail-on=%s", quoted(r.Expect), quoted(r.FailOn))
 	case r.Expect == "" && r.FailOn == "":
-		return wrong(`--expect='step (\d+)' --within=10m, or --fail-on='loss.*nan'`, "a progress rule has no expression")
+		return wrong(`--expect='step (\d+)' --within=10m, or --fail-on='loss.*nan'`, "a progress rule has neither --expect nor --fail-on")
 	case r.FailOn != "" && (r.Within != 0 || r.FirstWithin != 0 || r.ByRank):
-		return wrong("omit the times: --fail-on fires at once", "--fail-on=%s takes no --within, --first-within or --expect-by", quoted(r.FailOn))
+		return wrong("omit the times: --fail-on fires at once", "--fail-on=%s cannot have --within, --first-within or --expect-by", quoted(r.FailOn))
 	case r.Expect != "" && r.Within == 0 && r.FirstWithin == 0:
-		return wrong("--expect="+quoted(r.Expect)+" --within=10m", "--expect=%s has no --within", quoted(r.Expect))
+		return wrong("--expect="+quoted(r.Expect)+" --within=10m", "--expect=%s needs --within", quoted(r.Expect))
 	}
 	if err := times("within", r.Within); err != nil {
 		return err

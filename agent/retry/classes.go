@@ -53,7 +53,7 @@ func Parse(text string) (Classes, error) {
 		on := !strings.HasPrefix(entry, "-")
 		if signed {
 			if !isSigned(entry) {
-				return Classes{}, fmt.Errorf("%q has no + or - before it, and others have: a list replaces the default, or changes it", entry)
+				return Classes{}, fmt.Errorf("%q has no + or -, but other entries have: either all entries have one, or none", entry)
 			}
 			entry = strings.TrimSpace(entry)[1:]
 		}
@@ -94,16 +94,16 @@ func (c *Classes) set(entry string, on bool) error {
 		c.stall = on
 		return nil
 	case "":
-		return fmt.Errorf("an entry is empty")
+		return fmt.Errorf("empty entry")
 	}
 	code, err := strconv.Atoi(entry)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%q is no exit code and none of %s", entry, strings.Join(words, ", "))
+		return fmt.Errorf("%q is not an exit code or one of %s", entry, strings.Join(words, ", "))
 	case code == 0:
-		return fmt.Errorf("0 is no failure: there is nothing to restart")
+		return fmt.Errorf("exit code 0 is not a failure")
 	case code < 0 || code >= len(c.codes):
-		return fmt.Errorf("%d is no exit code: they are 1 to 255", code)
+		return fmt.Errorf("%d is not an exit code of a failure: want 1 to 255", code)
 	}
 	c.codes[code] = on
 	if code == names.ExitHung {

@@ -44,16 +44,16 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for list, want := range map[string]string{
-		"":            "an entry is empty",
-		"137,":        "an entry is empty",
-		"+":           "an entry is empty",
-		"0":           "0 is no failure",
-		"256":         "256 is no exit code: they are 1 to 255",
-		"137,sigkill": `"sigkill" is no exit code and none of lost, infra, oom, hang, stall, any`,
-		"1.5":         `"1.5" is no exit code`,
-		"137,-1":      `"137" has no + or - before it`,
-		"+-1":         "-1 is no exit code",
-		"OOM":         `"OOM" is no exit code`,
+		"":            "empty entry",
+		"137,":        "empty entry",
+		"+":           "empty entry",
+		"0":           "exit code 0 is not a failure",
+		"256":         "256 is not an exit code of a failure: want 1 to 255",
+		"137,sigkill": `"sigkill" is not an exit code or one of lost, infra, oom, hang, stall, any`,
+		"1.5":         `"1.5" is not an exit code`,
+		"137,-1":      `"137" has no + or -`,
+		"+-1":         "-1 is not an exit code",
+		"OOM":         `"OOM" is not an exit code`,
 	} {
 		_, err := Parse(list)
 		require.ErrorContains(t, err, want, list)
@@ -71,6 +71,6 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		yes, _ := c.retries(End{})
-		require.False(t, yes, "0 is no failure")
+		require.False(t, yes, "exit code 0 is not a failure")
 	})
 }

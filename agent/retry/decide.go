@@ -86,7 +86,7 @@ func (a *Account) Decide(e End) Decision {
 	}
 	free := e.Preempted && a.free < mostFree
 	if !free && a.used == a.Policy.Max {
-		d.Sentence = fmt.Sprintf("no restart: all %d attempts have been used", a.used+1)
+		d.Sentence = fmt.Sprintf("no restart: all %d attempts are used up", a.used+1)
 		if e.Preempted {
 			d.Sentence += fmt.Sprintf("; preempted %d times in a row within %s of the start", a.free+1, Brief)
 		}
@@ -110,7 +110,7 @@ func (e End) class(entry string) string {
 	case wordLost:
 		return "a worker was lost (lost)"
 	case wordInfra:
-		return "our own infrastructure failed (infra)"
+		return "Muster itself failed (infra)"
 	}
 	return "exit code " + entry
 }
@@ -127,7 +127,7 @@ func (a *Account) announce(e End, d Decision) string {
 		text += ": " + e.Why
 	}
 	if !d.Counted && a.Policy.Max > 0 {
-		text += "; that uses up no restart"
+		text += "; this does not count as a restart"
 	}
 	return text
 }

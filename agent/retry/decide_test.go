@@ -23,7 +23,7 @@ func TestAttemptsAreCounted(t *testing.T) {
 	a := account(t, 2, Default)
 	require.Equal(t, Decision{Again: true, Counted: true, Next: 1, Sentence: "attempt 2 of 3: rank 3 on worker-2 was killed by SIGKILL"}, a.Decide(killed))
 	require.Equal(t, "attempt 3 of 3: rank 3 on worker-2 was killed by SIGKILL", a.Decide(killed).Sentence)
-	require.Equal(t, Decision{Counted: true, Next: 3, Sentence: "no restart: all 3 attempts have been used"}, a.Decide(killed))
+	require.Equal(t, Decision{Counted: true, Next: 3, Sentence: "no restart: all 3 attempts are used up"}, a.Decide(killed))
 }
 
 func TestWithoutRestarts(t *testing.T) {
@@ -54,7 +54,7 @@ func TestPreemptionUsesUpNothing(t *testing.T) {
 	d := a.Decide(killed)
 	require.True(t, d.Again)
 	require.Equal(t, "attempt 102 of 102: "+killed.Why, d.Sentence)
-	require.Equal(t, "attempt 103 of 103: worker-2 is being drained; that uses up no restart", a.Decide(preempted).Sentence)
+	require.Equal(t, "attempt 103 of 103: worker-2 is being drained; this does not count as a restart", a.Decide(preempted).Sentence)
 	require.False(t, a.Decide(killed).Again)
 }
 

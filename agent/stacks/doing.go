@@ -54,7 +54,7 @@ func (r Rank) doing() (activity, string) {
 	case p.PeerClosed:
 		return left, "waiting for " + p.Peer + ", which has closed the connection"
 	case p.PeerUnheard:
-		return left, "waiting for " + p.Peer + ", where nobody listens"
+		return left, "waiting for " + p.Peer + ", where nothing listens"
 	}
 	if name := collective(r.stack); name != "" {
 		return waits, "waiting in " + name

@@ -18,12 +18,12 @@ func TestFlights(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"flight recorder: /tmp/fr_0 on w0 (12 kB)",
-		"no flight recorder of rank 2 on w2: nobody reads its pipe?[31m",
+		"no flight recorder of rank 2 on w2: nothing reads its pipe?[31m",
 		"flight recorder: /tmp/fr?_3 on w3 (900 bytes)",
 		"flight recorder: /tmp/fr_4 on w4 (25 MB)",
 	}, Flights([]Rank{
 		flown(0, &wire.FlightRecord{Path: "/tmp/fr_0", Bytes: 12345}), flown(1, nil),
-		flown(2, &wire.FlightRecord{Path: "/tmp/fr_2", Why: "nobody reads its pipe\x1b[31m"}),
+		flown(2, &wire.FlightRecord{Path: "/tmp/fr_2", Why: "nothing reads its pipe\x1b[31m"}),
 		flown(3, &wire.FlightRecord{Path: "/tmp/fr\n_3", Bytes: 900}), flown(4, &wire.FlightRecord{Path: "/tmp/fr_4", Bytes: 25e6}),
 	}))
 	var many []Rank

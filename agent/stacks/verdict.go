@@ -161,7 +161,7 @@ func apart(ranks []Rank) Verdict {
 	}
 	var said []string
 	for _, i := range others[:min(len(others), mostNamed)] {
-		said = append(said, ranks[i].on()+" stands apart: "+ranks[i].where())
+		said = append(said, ranks[i].on()+" differs: "+ranks[i].where())
 	}
 	if more := len(others) - len(said); more > 0 {
 		said = append(said, fmt.Sprintf("so do %d more", more))

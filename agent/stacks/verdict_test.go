@@ -71,7 +71,7 @@ func TestHangVerdict(t *testing.T) {
 		"a peer that left": {[]Rank{rank(0, "S futex", allReduce), peer(rank(1, "S recvfrom", plainStep), "10.0.0.7:80", true)},
 			"rank 1 on w1 at train.py:40 step is waiting for 10.0.0.7:80, which has closed the connection"},
 		"MPI: one of three stands apart": {[]Rank{mpi(rank(0, "R", plainStep)), mpi(rank(1, "R", load)), mpi(rank(2, "R", plainStep))},
-			"ranks 0, 2 are at train.py:40 step; rank 1 on w1 stands apart: running: computing, or polling in MPI at train.py:31 load_batch. Look at rank 1 first."},
+			"ranks 0, 2 are at train.py:40 step; rank 1 on w1 differs: running: computing, or polling in MPI at train.py:31 load_batch. Look at rank 1 first."},
 		"MPI: one of two may be either": {[]Rank{mpi(rank(0, "R", plainStep)), mpi(rank(1, "R", load))}, ""},
 		"all wait":                      {[]Rank{rank(0, "S futex", allReduce), rank(1, "S futex", allReduce)}, ""},
 		"all wait, in different places": {[]Rank{rank(0, "S futex", allReduce), rank(1, "S futex", allReduce), rank(2, "S recvfrom", plainStep)}, ""},

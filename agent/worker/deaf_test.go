@@ -56,7 +56,7 @@ func TestDeafWorkerEnds(t *testing.T) {
 	select {
 	case e := <-ended:
 		require.Equal(t, names.ExitBug, e.code)
-		require.Equal(t, "no launcher could connect any more", e.words)
+		require.Equal(t, "launchers could no longer connect", e.words)
 		require.ErrorContains(t, e.err, "accept connections")
 	case <-ctx.Done():
 		require.FailNow(t, "the worker lives on")

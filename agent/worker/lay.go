@@ -31,7 +31,7 @@ func Lay(r io.Reader, w io.Writer) error {
 	}
 	for _, f := range ask.Files {
 		if f.Name == "" || f.Name == "." || f.Name == ".." || strings.ContainsAny(f.Name, "/\x00") {
-			return fmt.Errorf("lay files: %q is no plain file name", f.Name)
+			return fmt.Errorf("lay files: %q is not a plain file name", f.Name)
 		}
 	}
 	dir, err := rundir.Create()

@@ -41,10 +41,10 @@ func TestLay(t *testing.T) {
 
 	for text, want := range map[string]string{
 		"":                                 "lay files: ",
-		`{"files":[{"name":"../x"}]}`:      "no plain file name",
-		`{"files":[{"name":""}]}`:          "no plain file name",
-		`{"files":[{"name":"/etc/x"}]}`:    "no plain file name",
-		`{"files":[{"name":".."}]}`:        "no plain file name",
+		`{"files":[{"name":"../x"}]}`:      "not a plain file name",
+		`{"files":[{"name":""}]}`:          "not a plain file name",
+		`{"files":[{"name":"/etc/x"}]}`:    "not a plain file name",
+		`{"files":[{"name":".."}]}`:        "not a plain file name",
 		strings.Repeat(" ", wire.MaxLay+1): "more than",
 	} {
 		out.Reset()

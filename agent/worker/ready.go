@@ -35,7 +35,7 @@ func Ready() error {
 	refusal, err := probe(c)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("the worker does not answer: nothing came within %s", readyTime)
+		return fmt.Errorf("the worker does not answer: no answer within %s", readyTime)
 	case err != nil:
 		return fmt.Errorf("the worker does not answer: %w", err)
 	case refusal.Reason == wire.RefuseEnding:

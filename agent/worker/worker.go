@@ -74,7 +74,7 @@ func Run(ctx context.Context, cfg Config) (int, error) {
 	cfg.Log.Info("awaiting a launcher", "socket", path, "version", cfg.Version)
 	code, words, err := w.run(ctx, ln, signals)
 	if cerr := rundir.Clear(dir); cerr != nil {
-		cfg.Log.Warn("files are left behind", "err", cerr)
+		cfg.Log.Warn("cannot remove temporary files", "err", cerr)
 	}
 	cfg.Log.Info("the worker ends", "why", words)
 	LastWords(cfg.TerminationLog, "agent worker: "+words)
@@ -111,7 +111,7 @@ func layStacks(cfg Config, dir string) string {
 		err = stacks.Lay(path)
 	}
 	if err != nil {
-		cfg.Log.Warn("Python's stacks cannot be taken", "err", err)
+		cfg.Log.Warn("cannot show the stacks of Python ranks", "err", err)
 		return ""
 	}
 	return path
@@ -141,7 +141,7 @@ func (r *role) run(ctx context.Context, ln *net.UnixListener, signals Signals) (
 			code, words = names.ExitDeadline, fmt.Sprintf("no launcher came within %s", r.cfg.Await)
 		case session.Deaf:
 			r.leave(ctx, wire.ReasonFailed)
-			code, words = names.ExitBug, "no launcher could connect any more"
+			code, words = names.ExitBug, "launchers could no longer connect"
 		}
 	case s := <-signals.Stop:
 		code, words = r.stopped(ctx, s.(syscall.Signal), signals.Stop)
@@ -206,8 +206,8 @@ func (c Config) tooLong(period time.Duration) bool {
 // from its launcher, too late to refuse the flag.
 func (c Config) warnOfGrace(period time.Duration) {
 	if c.tooLong(period) {
-		c.Log.Warn(fmt.Sprintf("--grace=%s is longer than the %s that this pod has to end: using %s", c.Grace, period, names.Grace(period)),
-			"hint", fmt.Sprintf("leave --grace away, or set terminationGracePeriodSeconds: %.0f in the pod's template", (c.Grace+5*time.Second).Seconds()))
+		c.Log.Warn(fmt.Sprintf("--grace=%s is longer than the grace period of this pod, %s: using %s", c.Grace, period, names.Grace(period)),
+			"hint", fmt.Sprintf("omit --grace, or set terminationGracePeriodSeconds: %.0f in the pod's template", (c.Grace+5*time.Second).Seconds()))
 	}
 }
 

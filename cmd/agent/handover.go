@@ -49,8 +49,8 @@ func handOver(args []string) int {
 		if args[0] == "version" {
 			return runVersion(args[1:])
 		}
-		return complainWith(names.ExitUsage, "put agent-launcher beside agent, as the launcher's image has it",
-			fmt.Errorf("%q is not a verb of the worker's half, and there is no %s", args[0], launcher))
+		return complainWith(names.ExitUsage, "agent --help lists the commands; for those of the launcher, put agent-launcher beside agent, as in the launcher's image",
+			fmt.Errorf("unknown command %q: the commands of the launcher are in %s, which does not exist", args[0], launcher))
 	}
 	return complain(names.ExitNotRunable, fmt.Errorf("run %s: %w", launcher, err))
 }

@@ -74,7 +74,7 @@ func graceFits(grace, period time.Duration) error {
 		return nil
 	}
 	way := fmt.Sprintf("omit --grace to use %s, or set terminationGracePeriodSeconds: %.0f in the pod's template", names.Grace(period), (grace + 5*time.Second).Seconds())
-	return failure.Usage(way, "join: --grace=%s is longer than the %s that this pod has to end", grace, period)
+	return failure.Usage(way, "join: --grace=%s is longer than the grace period of this pod, %s", grace, period)
 }
 
 // joinFlags binds cfg to flags.
@@ -125,7 +125,7 @@ func fromEnvironment(fs *flag.FlagSet) (err error) {
 			return
 		}
 		if serr := fs.Set(f.Name, value); serr != nil && err == nil {
-			err = fmt.Errorf("join: %s=%q, which sets --%s: it takes %s", name, value, f.Name, failure.Takes(f))
+			err = fmt.Errorf("join: %s=%q (sets --%s): want %s", name, value, f.Name, failure.Takes(f))
 		}
 	})
 	return err

@@ -24,7 +24,7 @@ func TestFailedAttemptsAreKept(t *testing.T) {
 		code int
 		ends string // end of the first line of the last words
 	}{
-		"the last one failed too": {`sleep 0.3; [ $RANK = 1 ] && kill -SEGV $$`, 139, "rank 1 on job-1 was killed by SIGSEGV; no restart: all 3 attempts have been used"},
+		"the last one failed too": {`sleep 0.3; [ $RANK = 1 ] && kill -SEGV $$`, 139, "rank 1 on job-1 was killed by SIGSEGV; no restart: all 3 attempts are used up"},
 		"the last one succeeded":  {`exit 0`, 0, "the job ended with 0"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -80,14 +80,14 @@ func TestAMemberThatNeverComes(t *testing.T) {
 	g := newGang(t, 4, `true`, "--timeout=3s")
 	pods := []*pod{g.start(0), g.start(2), g.start(3, "MUSTER_TOKEN=another-token-of-a-test")}
 	require.Equal(t, 76, pods[2].code())
-	require.Contains(t, pods[2].out.String(), "agent: rank 0 holds another token")
+	require.Contains(t, pods[2].out.String(), "agent: rank 0 has another token")
 	require.NotContains(t, pods[2].out.String(), "another-token")
 	for _, p := range pods[:2] {
 		require.Equal(t, 75, p.code(), "%s", p.out)
-		require.Contains(t, p.out.String(), "rank 1: has not come")
-		require.Contains(t, p.out.String(), "rank 3: has not come; somebody at 127.0.0.1 who calls itself rank 3 has another token")
+		require.Contains(t, p.out.String(), "rank 1: has not joined")
+		require.Contains(t, p.out.String(), "rank 3: has not joined; a process at 127.0.0.1 that claims rank 3 has another token")
 	}
-	require.Contains(t, pods[0].out.String(), "of 4 members came within 3s: ")
+	require.Contains(t, pods[0].out.String(), "of 4 members joined within 3s: ")
 }
 
 // Two jobs with the same token and address do not mix.
@@ -114,13 +114,13 @@ func TestRankZeroNeverComes(t *testing.T) {
 	g := newGang(t, 2, `true`, "--timeout=1s")
 	p := g.start(1)
 	require.Equal(t, 75, p.code())
-	require.Contains(t, p.out.String(), "agent: not all of 2 members came within 1s; rank 0 at "+g.address+": nobody listens there yet")
+	require.Contains(t, p.out.String(), "agent: not all 2 members joined within 1s; rank 0 at "+g.address+": nothing listens there yet")
 
 	g.address = "no-such-name.invalid:9377"
 	p = g.start(1)
 	require.Equal(t, 75, p.code())
 	require.Contains(t, p.out.String(), "rank 0 at no-such-name.invalid:9377: the name does not resolve")
-	require.Contains(t, p.out.String(), "hint: pods have such names with `subdomain` and a headless Service")
+	require.Contains(t, p.out.String(), "hint: pods have such names if `subdomain` names a headless Service")
 }
 
 func TestMembersThatContradictEachOther(t *testing.T) {
@@ -129,13 +129,13 @@ func TestMembersThatContradictEachOther(t *testing.T) {
 	twin := g.start(1, "MUSTER_POD_NAME=job-9")
 	first, second := sort(one, twin)
 	require.Equal(t, 64, second.code(), "%s", second.out)
-	require.Regexp(t, `agent: two members have rank 1: job-\d \(127.0.0.1\), which came first and lives, and job-\d \(127.0.0.1\)`, second.out.String())
+	require.Regexp(t, `agent: two members have rank 1: job-\d \(127.0.0.1\), which joined first, and job-\d \(127.0.0.1\)`, second.out.String())
 	wrong := g.start(2, "--workers=5")
 	require.Equal(t, 64, wrong.code())
-	require.Contains(t, wrong.out.String(), "agent: rank 2 on job-2 was told of 5 members, rank 0 on job-0 of 3")
+	require.Contains(t, wrong.out.String(), "agent: rank 2 on job-2 has --workers=5, rank 0 on job-0 has --workers=3")
 	wrong = g.start(2, "--procs-per-worker=2")
 	require.Equal(t, 64, wrong.code())
-	require.Contains(t, wrong.out.String(), "rank 2 on job-2 has --procs-per-worker=2, rank 0 on job-0 --procs-per-worker=0")
+	require.Contains(t, wrong.out.String(), "rank 2 on job-2 has --procs-per-worker=2, rank 0 on job-0 has --procs-per-worker=0")
 	all(t, []*pod{zero, first, g.start(2)}, 0)
 }
 
@@ -207,7 +207,7 @@ func TestALostMember(t *testing.T) {
 	pods[2].signal(syscall.SIGKILL)
 	<-pods[2].ended
 	all(t, []*pod{pods[0], pods[1], g.start(2)}, 0)
-	require.Contains(t, pods[0].out.String(), "attempt 2 of 2: rank 2 on job-2: its pod or container was replaced by another one")
+	require.Contains(t, pods[0].out.String(), "attempt 2 of 2: rank 2 on job-2: its pod or container was replaced")
 	require.Equal(t, 6, lines(g.file("started"))+1)
 }
 
@@ -266,9 +266,9 @@ func TestOutOfReach(t *testing.T) {
 	r.l.Close()
 	r.cut()
 	require.Equal(t, 76, one.code())
-	require.Contains(t, one.out.String(), "agent: out of reach for 24s: rank 0 at "+r.l.Addr().String())
+	require.Contains(t, one.out.String(), "agent: lost rank 0 for 24s: rank 0 at "+r.l.Addr().String())
 	require.Equal(t, 76, zero.code())
-	require.Contains(t, zero.out.String(), "agent: rank 1 on job-1: it has not come back for 24s")
+	require.Contains(t, zero.out.String(), "agent: rank 1 on job-1: it did not come back within 24s")
 }
 
 // children returns the direct child processes of a member.
@@ -295,7 +295,7 @@ func TestAFrozenMember(t *testing.T) {
 	require.Len(t, old, 1)
 	next := g.start(1)
 	all(t, []*pod{pods[0], next}, 0)
-	require.Contains(t, pods[0].out.String(), "attempt 2 of 2: rank 1 on job-1: its pod or container was replaced by another one")
+	require.Contains(t, pods[0].out.String(), "attempt 2 of 2: rank 1 on job-1: its pod or container was replaced")
 	pods[1].signal(syscall.SIGCONT)
 	require.Equal(t, 75, pods[1].code(), "nobody is there any more: %s", pods[1].out)
 	require.NoDirExists(t, "/proc/"+old[0])
@@ -309,7 +309,7 @@ func TestTermInTheBarrier(t *testing.T) {
 	one.signal(syscall.SIGTERM)
 	require.Equal(t, 143, one.code(), "%s", one.out)
 	require.Equal(t, 75, zero.code())
-	require.Regexp(t, `rank 1: job-1 came and left \ds ago: its pod was told to stop by SIGTERM, rank 2: has not come`, zero.out.String())
+	require.Regexp(t, `rank 1: job-1 left \ds ago: its pod was told to stop by SIGTERM, rank 2: has not joined`, zero.out.String())
 
 	zero = g.start(0)
 	one, r = g.startVia(1)
@@ -348,7 +348,7 @@ func TestPeersFailFirst(t *testing.T) {
 				time.Sleep(2 * time.Second) // the failure settles before the replacement starts
 			}
 			all(t, []*pod{pods[0], g.start(1)}, 0)
-			want := "attempt 2 of 2: rank 1 on job-1 was lost: its pod or container was replaced by another one; rank 0 on job-0 exited with 1"
+			want := "attempt 2 of 2: rank 1 on job-1 was lost: its pod or container was replaced; rank 0 on job-0 exited with 1"
 			if sig == syscall.SIGTERM {
 				want = "attempt 2 of 3: rank 1 on job-1 was (ended because its worker was )?told to stop from outside" // rank 0 is asked to end, and may have failed before
 			}

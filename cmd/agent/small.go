@@ -58,7 +58,7 @@ func runReady(args []string) int {
 	if err := worker.Ready(); err != nil {
 		way := ""
 		if errors.Is(err, worker.ErrNoWorker) {
-			way = "it answers in a container whose command is `agent worker`, as the same user"
+			way = "run it as the same user, in a container whose command is `agent worker`"
 		}
 		return complainWith(1, way, fmt.Errorf("ready: %w", err))
 	}

@@ -48,7 +48,7 @@ func runWorker(args []string) int {
 	err := failure.UnknownVariable("agent worker", os.Environ(), settings.Known())
 	if slots := os.Getenv(names.EnvSlots); slots != "" && err == nil {
 		if cfg.Slots, err = strconv.Atoi(slots); err != nil {
-			err = fmt.Errorf("worker: %s=%q, which sets --slots: it takes a number", names.EnvSlots, slots)
+			err = fmt.Errorf("worker: %s=%q (sets --slots): want a number", names.EnvSlots, slots)
 		}
 	}
 	fs := newFlags("worker")
@@ -65,7 +65,7 @@ func runWorker(args []string) int {
 	}
 	fs.Visit(func(f *flag.Flag) { cfg.GraceGiven = cfg.GraceGiven || f.Name == "grace" })
 	if cfg.Slots < 0 || cfg.Await < 0 || cfg.Grace < 0 {
-		return complain(names.ExitUsage, errors.New("worker: --slots, --await and --grace cannot be negative: they take 0 or more, as in --slots=4 or --grace=90s"))
+		return complain(names.ExitUsage, errors.New("worker: --slots, --await and --grace must not be negative: want 0 or more, as in --slots=4 or --grace=90s"))
 	}
 	level := slog.LevelInfo
 	if *verbose {

@@ -65,6 +65,6 @@ func TestVariables(t *testing.T) {
 	t.Setenv("MUSTER_NAMESPACE", "lab")
 	_, err = parse(nil, io.Discard, &out)
 	require.Error(t, err, "it would serve all namespaces")
-	require.Equal(t, "controller: MUSTER_NAMESPACE: controller does not know this variable\n"+
+	require.Equal(t, "controller: unknown variable MUSTER_NAMESPACE for controller\n"+
 		"hint: did you mean MUSTER_NAMESPACES? unset it, or rename it if it is your own; controller --help lists the flags\n", out.String())
 }

@@ -226,7 +226,7 @@ func TestElasticOwnFault(t *testing.T) {
 	require.Contains(t, l.err.String(), "attempt 2 of 2: worker pi-worker-1 lost: container main was restarted")
 	c.crash(1, 2)
 	require.Equal(t, names.ExitHopeless, l.end(t), l.err.String())
-	require.Contains(t, l.err.String(), "no restart: all 2 attempts have been used")
+	require.Contains(t, l.err.String(), "no restart: all 2 attempts are used up")
 }
 
 // The same if the other processes would continue without it.

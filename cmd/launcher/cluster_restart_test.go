@@ -166,7 +166,7 @@ func TestClusterRestartAfterADrain(t *testing.T) {
 		require.Contains(t, l.out.String(), fmt.Sprintf("%d: saved on %s\n", i, podName(i)), "also the one that was not drained")
 		require.Contains(t, l.out.String(), fmt.Sprintf("%d: attempt 1 on %s\n", i, podName(i)))
 	}
-	require.Contains(t, l.err.String(), "that uses up no restart")
+	require.Contains(t, l.err.String(), "this does not count as a restart")
 	all := l.attempts(t)
 	require.Len(t, all, 2)
 	require.False(t, all[0].Counted)

@@ -303,7 +303,7 @@ func TestClusterForbiddenIsSaidAtOnce(t *testing.T) {
 	c.exec.Refuse(fakekube.WebSocket, 403, forbidden)
 	c.exec.Refuse(fakekube.SPDY, 403, forbidden)
 	l := c.run("--workers=1", "--", "true")
-	eventually(t, "the first 403 is shown", func() bool { return strings.Contains(l.err.String(), "Forbidden: no right to exec") })
+	eventually(t, "the first 403 is shown", func() bool { return strings.Contains(l.err.String(), "Forbidden: no permission to exec") })
 	require.Contains(t, l.err.String(), `resources: ["pods/exec"]`)
 	_ = l.Process.Signal(syscall.SIGTERM)
 	require.Equal(t, 143, l.end(t))
@@ -368,6 +368,6 @@ func TestClusterSuperseded(t *testing.T) {
 	require.Zero(t, second.end(t), second.err.String())
 	require.Equal(t, "mine\n", second.out.String())
 	require.Equal(t, names.ExitHopeless, first.end(t), first.err.String())
-	require.Contains(t, first.err.String(), "worker pi-worker-0 lost: the worker is held by launcher ")
+	require.Contains(t, first.err.String(), "worker pi-worker-0 lost: the worker belongs to a newer launcher, launcher ")
 	require.Contains(t, first.err.String(), "this is the older launcher ")
 }

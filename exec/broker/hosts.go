@@ -27,13 +27,13 @@ type UnknownHostError struct {
 
 func (e *UnknownHostError) Error() string {
 	if len(e.Known) == 0 {
-		return fmt.Sprintf("unknown host %q: no workers are known", e.Host)
+		return fmt.Sprintf("unknown host %q: no workers yet", e.Host)
 	}
 	list := strings.Join(e.Known[:min(len(e.Known), knownShown)], ", ")
 	if more := len(e.Known) - knownShown; more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("unknown host %q: the %d known are %s", e.Host, len(e.Known), list)
+	return fmt.Sprintf("unknown host %q: the workers are %s", e.Host, list)
 }
 
 // Add adds a worker under its name and aliases: pod name, host name, name in the hostfile, address.
@@ -78,7 +78,7 @@ func (h *Hosts) Resolve(host string) (Target, error) {
 	case 1:
 		return h.targets[h.index(owners[0])], nil
 	}
-	return Target{}, fmt.Errorf("host %q is more than one worker: %s; use their pod names", host, strings.Join(owners, ", "))
+	return Target{}, fmt.Errorf("host %q stands for several workers: %s; use their pod names", host, strings.Join(owners, ", "))
 }
 
 // List returns the names of the workers in the order of their addition.

@@ -60,7 +60,7 @@ func TestNameOfSeveralWorkersIsRefused(t *testing.T) {
 	h.Add(Target{Name: "w-0"}, "10.0.0.1")
 	h.Add(Target{Name: "w-1"}, "10.0.0.1") // pods on the network of one node
 	_, err := h.Resolve("10.0.0.1")
-	require.EqualError(t, err, `host "10.0.0.1" is more than one worker: w-0, w-1; use their pod names`)
+	require.EqualError(t, err, `host "10.0.0.1" stands for several workers: w-0, w-1; use their pod names`)
 	_, err = h.Resolve("w-1")
 	require.NoError(t, err)
 }
@@ -68,10 +68,10 @@ func TestNameOfSeveralWorkersIsRefused(t *testing.T) {
 func TestUnknownHostListsTenAndCounts(t *testing.T) {
 	h := &Hosts{}
 	_, err := h.Resolve("x")
-	require.EqualError(t, err, `unknown host "x": no workers are known`)
+	require.EqualError(t, err, `unknown host "x": no workers yet`)
 	for i := range 12 {
 		h.Add(Target{Name: fmt.Sprintf("w-%d", i)})
 	}
 	_, err = h.Resolve("x")
-	require.EqualError(t, err, `unknown host "x": the 12 known are w-0, w-1, w-2, w-3, w-4, w-5, w-6, w-7, w-8, w-9 and 2 more`)
+	require.EqualError(t, err, `unknown host "x": the workers are w-0, w-1, w-2, w-3, w-4, w-5, w-6, w-7, w-8, w-9 and 2 more`)
 }

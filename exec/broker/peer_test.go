@@ -38,10 +38,10 @@ func TestAnotherUserIsNotServed(t *testing.T) {
 	code, said = as(64102, echo...)
 	require.Equal(t, 255, code)
 	require.NotContains(t, said, "opened")
-	require.Contains(t, said, "belongs to uid 0, not to uid 64102")
+	require.Contains(t, said, "owned by uid 0, not by uid 64102")
 	code, said = as(0, echo...)
 	require.Equal(t, 255, code)
-	require.Contains(t, said, "mode is 0777, must be 0700")
+	require.Contains(t, said, "mode is 0777, want 0700")
 
 	// A peer that does not check gets no answer from the broker.
 	_, said = as(64102, peerWord)

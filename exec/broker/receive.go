@@ -45,7 +45,7 @@ func receive(ctx context.Context, conn *net.UnixConn, large chan struct{}) (requ
 		q.kind, q.Request, err = rsh.ParseRequest(body)
 		q.fds = fds
 		if err == nil && len(fds) != want(q) {
-			err = fmt.Errorf("%w: %d descriptors instead of %d", rsh.ErrMalformed, len(fds), want(q))
+			err = fmt.Errorf("%w: %d file descriptors, want %d", rsh.ErrMalformed, len(fds), want(q))
 		}
 		if err == nil && !stop() {
 			err = ctx.Err()
@@ -93,10 +93,10 @@ func receiveFrame(conn *net.UnixConn, enter func() error) (body []byte, fds []in
 			err = errors.Join(err, rightsErr)
 		}
 		if err == nil && flags&syscall.MSG_CTRUNC != 0 {
-			err = fmt.Errorf("%w: more descriptors than three", rsh.ErrMalformed)
+			err = fmt.Errorf("%w: more than three file descriptors", rsh.ErrMalformed)
 		}
 		if err == nil && n == 0 {
-			err = errors.New("it ended early")
+			err = errors.New("the caller closed the connection early")
 		}
 		if err != nil {
 			return nil, fds, err
@@ -108,9 +108,9 @@ func receiveFrame(conn *net.UnixConn, enter func() error) (body []byte, fds []in
 		size := int64(binary.BigEndian.Uint32(all))
 		switch got := int64(len(all) - headSize); {
 		case size > rsh.MaxMessage:
-			return nil, fds, fmt.Errorf("%w: %d bytes announced, at most %d are taken", rsh.ErrMalformed, size, rsh.MaxMessage)
+			return nil, fds, fmt.Errorf("%w: %d bytes announced, at most %d", rsh.ErrMalformed, size, rsh.MaxMessage)
 		case got > size:
-			return nil, fds, fmt.Errorf("%w: bytes after the request", rsh.ErrMalformed)
+			return nil, fds, fmt.Errorf("%w: extra bytes after the request", rsh.ErrMalformed)
 		case got == size:
 			return all[headSize:], fds, nil
 		case size > largeRequest && !entered:

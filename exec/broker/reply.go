@@ -20,7 +20,7 @@ func reply(worker string, exit wire.ExitRecord, err error) rsh.Reply {
 	case err != nil:
 		return rsh.Reply{Code: names.ExitTransport, Lines: sentences(about(worker, err.Error()), err)}
 	case exit.Code < 0 || exit.Code > 255:
-		return rsh.Reply{Code: names.ExitTransport, Lines: []string{about(worker, "the session answered with no exit code")}}
+		return rsh.Reply{Code: names.ExitTransport, Lines: []string{about(worker, "the command ended without an exit code")}}
 	}
 	r := rsh.Reply{Code: exit.Code}
 	switch {

@@ -64,7 +64,7 @@ func TestEndsThatNeedASentence(t *testing.T) {
 		"worker lost":       {scripted{err: errors.New("lost: link down for 15m")}, 255, "agent: worker w-0: lost: link down for 15m\n"},
 		"named already":     {scripted{err: errors.New("worker w-0 lost: pod is gone")}, 255, "agent: worker w-0 lost: pod is gone\n"},
 		"not opened":        {failing{errors.New("gone")}, 255, "agent: worker w-0: gone\n"},
-		"no exit code":      {scripted{exit: wire.ExitRecord{Code: 256}}, 255, "agent: worker w-0: the session answered with no exit code\n"},
+		"no exit code":      {scripted{exit: wire.ExitRecord{Code: 256}}, 255, "agent: worker w-0: the command ended without an exit code\n"},
 		"lost is never 0":   {scripted{exit: wire.ExitRecord{Code: 0}, err: errors.New("lost")}, 255, "agent: worker w-0: lost\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestUnknownHost(t *testing.T) {
 	end()
 	require.Equal(t, cmd.Process.Pid, stub)
 	require.Equal(t, []error{&UnknownHostError{Host: "w-9", Known: []string{"w-0"}}}, refused)
-	require.Equal(t, "agent: unknown host \"w-9\": the 1 known are w-0\n", stderr.String())
+	require.Equal(t, "agent: unknown host \"w-9\": the workers are w-0\n", stderr.String())
 }
 
 // TestDetachedSessionIsNotStopped checks that a daemonized orted lives on when its stub ends.
@@ -266,7 +266,7 @@ func TestStacksAndHosts(t *testing.T) {
 	require.Equal(t, []string{"w-0", "w-1", "w-2"}, list)
 	end()
 	_, err = rsh.Hosts(socket)
-	require.ErrorContains(t, err, "no launcher is running here")
+	require.ErrorContains(t, err, "no launcher runs here")
 }
 
 func TestMalformedRequestsAreAnsweredAndLeakNothing(t *testing.T) {

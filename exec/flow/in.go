@@ -46,7 +46,7 @@ func (in *In) Put(off uint64, p []byte) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if off > in.next {
-		return fmt.Errorf("bytes from %d on, expected %d", off, in.next)
+		return fmt.Errorf("bytes start at %d, want %d", off, in.next)
 	}
 	skip := in.next - off
 	if skip >= uint64(len(p)) {

@@ -138,7 +138,7 @@ func (s *spill) current(f *Files, end uint64, outside func(func())) (*segment, e
 		return &s.segments[n-1], nil
 	}
 	if s.dir >= len(f.Dirs) {
-		return nil, errors.New("no directory for it")
+		return nil, errors.New("no directory for spilled output")
 	}
 	var file file
 	var err error

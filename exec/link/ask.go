@@ -9,10 +9,10 @@ import (
 )
 
 // ErrNoAnswers says that the worker's agent is too old to report what its processes do.
-var ErrNoAnswers = errors.New("its agent is too old to tell what its processes do")
+var ErrNoAnswers = errors.New("the agent of the worker is too old to report what its processes do")
 
 // ErrNoStacks says that the worker's agent is too old to take stacks.
-var ErrNoStacks = errors.New("its agent is too old to take stacks")
+var ErrNoStacks = errors.New("the agent of the worker is too old to take stacks")
 
 // Ask asks the worker what the processes of its sessions do. If the link is parked, Ask redials it.
 // If the link is down, Ask waits for it. The error is ErrNoAnswers, or says that no answer came
@@ -53,7 +53,7 @@ func (l *Link) question(ctx context.Context, rec wire.AskRecord, fits func(*wire
 	case rec := <-answer:
 		return rec, nil
 	case <-c.done:
-		return wire.AnswerRecord{}, errors.New("the link broke before it had answered")
+		return wire.AnswerRecord{}, errors.New("the link was lost before the worker answered")
 	case <-ctx.Done():
 		return wire.AnswerRecord{}, fmt.Errorf("no answer: %w", context.Cause(ctx))
 	}
@@ -83,9 +83,9 @@ func (l *Link) connected(ctx context.Context, fits func(*wire.WelcomeRecord) err
 			return nil, errLost
 		case <-ctx.Done():
 			if last := l.State().Last; last != nil {
-				return nil, fmt.Errorf("its link is down: %w", last)
+				return nil, fmt.Errorf("the link is down: %w", last)
 			}
-			return nil, errors.New("its link is down")
+			return nil, errors.New("the link is down")
 		}
 	}
 }

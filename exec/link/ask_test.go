@@ -111,5 +111,5 @@ func TestAskWhileDown(t *testing.T) {
 	ctx, cancel := context.WithTimeout(ctxFor(t), 300*time.Millisecond)
 	defer cancel()
 	_, err := l.Ask(ctx)
-	require.ErrorContains(t, err, "its link is down: ")
+	require.ErrorContains(t, err, "the link is down: ")
 }

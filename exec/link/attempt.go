@@ -77,7 +77,7 @@ func (l *Link) dialApart(ctx context.Context) (c *conn, w wire.WelcomeRecord, er
 func (l *Link) dial(ctx context.Context) (*conn, wire.WelcomeRecord, error) {
 	var w wire.WelcomeRecord
 	dctx, cancel := context.WithTimeoutCause(ctx, l.cfg.DialTimeout, &DialError{Kind: Server,
-		Err: fmt.Errorf("no answer from the worker's agent within %s", l.cfg.DialTimeout)})
+		Err: fmt.Errorf("no answer from the agent of the worker within %s", l.cfg.DialTimeout)})
 	defer cancel()
 	rw, err := l.cfg.Dialer.Dial(dctx)
 	if err != nil {
@@ -158,7 +158,7 @@ func (l *Link) adopt(c *conn, w wire.WelcomeRecord) error {
 		return errLost
 	}
 	if l.heard.welcome != nil && l.heard.welcome.Instance != w.Instance {
-		return &DialError{Kind: Gone, Err: errors.New("its container was restarted, its processes are gone")}
+		return &DialError{Kind: Gone, Err: errors.New("the container was restarted: its processes have ended")}
 	}
 	l.cfg.Log.Info("link up", "worker", l.cfg.Worker, "agent", w.Version, "proto", w.Proto)
 	l.heard.welcome = &w

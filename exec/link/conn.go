@@ -143,7 +143,7 @@ func (c *conn) watch() {
 		age := now.Sub(c.born)
 		silence, quiet := age-time.Duration(c.read.Load()), age-time.Duration(c.written.Load())
 		if silence >= cfg.DeadAfter {
-			c.close(&DialError{Kind: Dropped, Err: fmt.Errorf("no byte for %s", silence.Round(time.Millisecond))})
+			c.close(&DialError{Kind: Dropped, Err: fmt.Errorf("no data for %s", silence.Round(time.Millisecond))})
 			return
 		}
 		if c.link.mayPark(now) {

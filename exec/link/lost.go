@@ -79,7 +79,7 @@ func (l *Link) judge(err error) *LostError {
 	case (kind == Unauthorized || kind == Forbidden) && l.refusals.lasted(authLimit):
 		return lost(kind, err)
 	case l.standing.lostFor(l.cfg.Lease):
-		return lost(Expired, fmt.Errorf("no link for the lease of %s: %w", l.cfg.Lease, err))
+		return lost(Expired, fmt.Errorf("the link was down for the whole lease of %s: %w", l.cfg.Lease, err))
 	}
 	return nil
 }

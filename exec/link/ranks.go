@@ -10,7 +10,7 @@ import (
 )
 
 // ErrAsksNoRanks says that the worker's agent is too old to ask only ranks to end.
-var ErrAsksNoRanks = errors.New("its agent is too old to ask ranks alone to end")
+var ErrAsksNoRanks = errors.New("the agent of the worker is too old to stop single ranks")
 
 // EndRanks makes the worker ask its ranks to end, and returns the answer. The answer comes when the
 // ranks have been asked, or, with rec.Wait, when they have ended or the last part of the grace
@@ -32,7 +32,7 @@ func (l *Link) EndRanks(ctx context.Context, rec wire.EndRanksRecord) (wire.Rank
 		select {
 		case got := <-answer:
 			if got.Ranks == nil {
-				return wire.RanksRecord{}, errors.New("it has answered another question")
+				return wire.RanksRecord{}, errors.New("the worker answered another question")
 			}
 			return *got.Ranks, nil
 		case <-c.done:

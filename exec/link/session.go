@@ -171,7 +171,7 @@ func (s *Session) run() {
 	s.link.mu.Lock()
 	if s.err == nil && !s.complete() {
 		// The streams have ended, but the record counts other bytes.
-		s.err = errors.New("the worker's exit record contradicts the output that came")
+		s.err = errors.New("output is missing: the exit record of the worker counts other bytes")
 	}
 	s.link.mu.Unlock()
 	s.link.retire(s)
@@ -227,7 +227,7 @@ func (s *Session) fail(err error) {
 		close(s.exited)
 	case s.err == nil && !s.complete():
 		// It exited, but the rest of its output is lost with the worker.
-		s.err = fmt.Errorf("output of an ended session: %w", err)
+		s.err = fmt.Errorf("output lost after the command ended: %w", err)
 	}
 	whole := s.err == nil
 	s.link.mu.Unlock()
@@ -250,7 +250,7 @@ func (s *Session) endAt(stream uint8, in *flow.In, total uint64) {
 	}
 	s.link.mu.Lock()
 	if !s.unread[stream] {
-		s.err = fmt.Errorf("output of an ended session: %w", err)
+		s.err = fmt.Errorf("output lost after the command ended: %w", err)
 	}
 	s.link.mu.Unlock()
 	in.Abort()

@@ -174,7 +174,7 @@ func explain(s Spec, err error) error {
 	}
 	if errors.Is(err, syscall.ENOENT) {
 		if _, serr := os.Stat(s.Path); serr == nil {
-			return fmt.Errorf("its interpreter or loader is missing: %w", err)
+			return fmt.Errorf("the interpreter or loader of the program is missing: %w", err)
 		}
 	}
 	return err

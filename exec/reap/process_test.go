@@ -75,7 +75,7 @@ func TestStartErrors(t *testing.T) {
 		{"not executable", Spec{Path: write("data", "x", 0o644)}, syscall.EACCES, "permission denied"},
 		{"a directory", Spec{Path: dir}, syscall.EACCES, "permission denied"},
 		{"no format", Spec{Path: write("text", "text", 0o755)}, syscall.ENOEXEC, "exec format error"},
-		{"no interpreter", Spec{Path: write("script", "#!/none/sh\n", 0o755)}, syscall.ENOENT, "interpreter or loader is missing"},
+		{"no interpreter", Spec{Path: write("script", "#!/none/sh\n", 0o755)}, syscall.ENOENT, "the interpreter or loader of the program is missing"},
 		{"no directory", Spec{Path: "/bin/true", Dir: dir + "/none"}, syscall.ENOENT, "change directory to " + dir + "/none"},
 		{"NUL in argument", Spec{Path: "/bin/true", Argv: []string{"true", "a\x00b"}}, syscall.EINVAL, "invalid argument"},
 	} {

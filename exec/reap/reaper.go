@@ -21,7 +21,7 @@ const fallback = 10 * time.Second
 
 // ErrNotRunning is returned by Start after Run has ended, because the process would never be
 // collected.
-var ErrNotRunning = errors.New("reaper has ended")
+var ErrNotRunning = errors.New("no more processes can be started: the worker is ending")
 
 // Reaper is the single owner of wait4 in this process.
 type Reaper struct {

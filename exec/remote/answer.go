@@ -68,7 +68,7 @@ func (t Target) answer(resp *http.Response) error {
 	case code == http.StatusNotFound:
 		return &link.DialError{Kind: link.NotFound, Err: cause}
 	case code >= 300 && code < 400:
-		return &link.DialError{Kind: link.Server, Err: fmt.Errorf("%w (redirects are not followed)", cause)}
+		return &link.DialError{Kind: link.Server, Err: fmt.Errorf("%w (redirects are not supported)", cause)}
 	case code == http.StatusTooManyRequests,
 		code == http.StatusBadGateway, code == http.StatusServiceUnavailable, code == http.StatusGatewayTimeout:
 		return &link.DialError{Kind: link.Server, Err: cause}
@@ -101,4 +101,4 @@ func statusMessage(body []byte) (message string, genuine bool) {
 	return text, bytes.HasPrefix(body, []byte(`{"kind":"Status"`))
 }
 
-var errNoProtocol = errors.New("server chose no common subprotocol")
+var errNoProtocol = errors.New("the API server supports none of our exec protocols")

@@ -104,14 +104,14 @@ func TestAgentMissingIsOneSentence(t *testing.T) {
 	// As sent by containerd 1.6 and Kubernetes 1.34.
 	said := `{"status":"Failure","reason":"InternalError","message":"Internal error occurred: Internal error occurred: error executing command in container: failed to exec in container: failed to start exec \"ab834709\": OCI runtime exec failed: exec failed: unable to start container process: exec: \"/muster/agent\": stat /muster/agent: no such file or directory: unknown"}`
 	err := target.verdict([]byte(said), "")
-	require.EqualError(t, err, "container main of pod ns/pi-worker-0 cannot run the agent at /muster/agent: stat /muster/agent: no such file or directory")
+	require.EqualError(t, err, "container main of pod ns/pi-worker-0 cannot run the agent /muster/agent: stat /muster/agent: no such file or directory")
 	var hint interface{ Hint() string }
 	require.ErrorAs(t, err, &hint)
 	require.Contains(t, hint.Hint(), "--worker-agent")
 
 	other := `{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"1"}]}}`
 	err = target.verdict([]byte(other), "exec /muster/agent: exec format error\n")
-	require.EqualError(t, err, "container main of pod ns/pi-worker-0 cannot run the agent at /muster/agent: exec /muster/agent: exec format error")
+	require.EqualError(t, err, "container main of pod ns/pi-worker-0 cannot run the agent /muster/agent: exec /muster/agent: exec format error")
 	require.Equal(t, link.AgentMissing, err.Kind)
 }
 
@@ -119,7 +119,7 @@ func TestForbiddenGivesTheRule(t *testing.T) {
 	err := target.answer(&http.Response{StatusCode: 403, Body: io.NopCloser(strings.NewReader(forbiddenStatus))})
 	var hint interface{ Hint() string }
 	require.ErrorAs(t, err, &hint)
-	require.Equal(t, `add this rule to the Role of the launcher's service account in namespace ns:
+	require.Equal(t, `add this rule to the Role of the launcher's ServiceAccount in namespace ns:
 - apiGroups: [""]
   resources: ["pods/exec"]
   verbs: ["get", "create"]

@@ -24,11 +24,11 @@ func (d *Dialer) confirm(ctx context.Context, err error) error {
 	uid, lookErr := d.look(ctx)
 	switch {
 	case apierrors.IsNotFound(lookErr):
-		return &link.DialError{Kind: link.Gone, Err: fmt.Errorf("%s does not exist any more", d.target)}
+		return &link.DialError{Kind: link.Gone, Err: fmt.Errorf("%s no longer exists", d.target)}
 	case lookErr != nil:
 		return err // unconfirmed
 	case d.target.UID != "" && uid != d.target.UID:
-		return &link.DialError{Kind: link.Gone, Err: fmt.Errorf("%s was replaced: its uid is %s, not %s",
+		return &link.DialError{Kind: link.Gone, Err: fmt.Errorf("%s was replaced: uid is %s, want %s",
 			d.target, uid, d.target.UID)}
 	}
 	return &link.DialError{Kind: link.Server, Err: fmt.Errorf("%w (but the pod exists)", failed.Err)}
@@ -66,7 +66,7 @@ func (d *Dialer) look(ctx context.Context) (uid string, err error) {
 		return "", err
 	}
 	if list.Kind != "PodList" {
-		return "", fmt.Errorf("list pod %s: the answer is no list", d.target)
+		return "", fmt.Errorf("list pod %s: the answer is not a list of pods", d.target)
 	}
 	if len(list.Items) == 0 {
 		return "", apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, d.target.Pod)

@@ -25,12 +25,12 @@ type AgentMissingError struct {
 }
 
 func (e *AgentMissingError) Error() string {
-	return fmt.Sprintf("container %s of %s cannot run the agent at %s: %s", e.Target.Container, e.Target, e.Target.Agent, e.Complaint)
+	return fmt.Sprintf("container %s of %s cannot run the agent %s: %s", e.Target.Container, e.Target, e.Target.Agent, e.Complaint)
 }
 
 // Hint says how to provide an agent there.
 func (e *AgentMissingError) Hint() string {
-	return fmt.Sprintf("copy the agent of the same architecture to %s in the worker's image, or name its path there with --worker-agent", e.Target.Agent)
+	return fmt.Sprintf("copy an agent of the same architecture to %s in the image of the worker, or give its path with --worker-agent", e.Target.Agent)
 }
 
 // Rule returns the text of a Role rule that lets a launcher exec into the named pods and no others.
@@ -38,7 +38,7 @@ func (e *AgentMissingError) Hint() string {
 // require create for WebSockets, too.
 func Rule(namespace string, pods []string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "add this rule to the Role of the launcher's service account in namespace %s:\n", namespace)
+	fmt.Fprintf(&b, "add this rule to the Role of the launcher's ServiceAccount in namespace %s:\n", namespace)
 	b.WriteString("- apiGroups: [\"\"]\n  resources: [\"pods/exec\"]\n  verbs: [\"get\", \"create\"]\n  resourceNames: [")
 	for i, pod := range pods {
 		if i > 0 {

@@ -32,7 +32,7 @@ const (
 	mostPongs = 64
 )
 
-var errReset = errors.New("the server has reset a stream")
+var errReset = errors.New("the API server reset a stream")
 
 // spdyConn has no goroutine: the caller of Read reads frames from the connection.
 type spdyConn struct {

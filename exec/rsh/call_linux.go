@@ -16,7 +16,7 @@ import (
 
 var errGone = &sentence{
 	text: "rsh: the launcher ended before the command did",
-	tip:  "the launcher's log tells why",
+	tip:  "see the log of the launcher",
 }
 
 // takenWithin is how long the launcher may take to read a request. Its accept loop may lack
@@ -24,8 +24,8 @@ var errGone = &sentence{
 const takenWithin = time.Minute
 
 var errNotTaken = &sentence{
-	text: "rsh: the launcher did not take the command within a minute",
-	tip:  "the launcher's log tells why",
+	text: "rsh: the launcher did not accept the command within a minute",
+	tip:  "see the log of the launcher",
 }
 
 // Call asks the broker at socket to run r with the descriptors files (stdin, stdout, stderr), and
@@ -71,7 +71,7 @@ func ask(socket string, kind Kind, r Request) ([]string, error) {
 		return nil, err
 	}
 	if reply.Code != 0 {
-		s := &sentence{text: "rsh: the launcher refused"}
+		s := &sentence{text: "rsh: the launcher refused the command"}
 		if len(reply.Lines) > 0 {
 			s.text = reply.Lines[0]
 		}
@@ -98,7 +98,7 @@ func exchange(socket string, frame []byte, fds []int) (Reply, error) {
 // the frame, each step waits no longer than limit.
 func request(socket string, frame []byte, fds []int, limit time.Duration) (conn int, err error) {
 	if len(frame)-4 > MaxMessage {
-		return -1, &sentence{text: "rsh: the command has " + strconv.Itoa(len(frame)) + " bytes, at most " + strconv.Itoa(MaxMessage) + " are taken"}
+		return -1, &sentence{text: "rsh: the command is too long: " + strconv.Itoa(len(frame)) + " bytes, at most " + strconv.Itoa(MaxMessage)}
 	}
 	if conn, err = connect(socket, limit); err != nil {
 		return -1, err

@@ -4,7 +4,7 @@ package rsh
 
 import "github.com/musterhq/muster/exec/names"
 
-var errLinux = &sentence{text: "rsh: a launcher runs on Linux only"}
+var errLinux = &sentence{text: "rsh: launchers run on Linux only"}
 
 // Call returns an error, because it needs Linux.
 func Call(string, Request, [3]int) (int, error) { return names.ExitTransport, errLinux }

@@ -48,13 +48,13 @@ func TestCallWithoutAGoodAnswerIs255(t *testing.T) {
 	for name, c := range map[string]struct {
 		socket, want string
 	}{
-		"nothing there":        {filepath.Join(t.TempDir(), "none"), "no launcher is running here"},
+		"nothing there":        {filepath.Join(t.TempDir(), "none"), "no launcher runs here"},
 		"hangs up":             {brokerThat(t, nil), "the launcher ended before the command did"},
 		"half an answer":       {brokerThat(t, reply[:len(reply)-1]), "the launcher ended before the command did"},
 		"half a length":        {brokerThat(t, reply[:3]), "the launcher ended before the command did"},
 		"nonsense":             {brokerThat(t, []byte{0, 0, 0, 2, 9, 9}), "malformed"},
 		"a giant":              {brokerThat(t, []byte{255, 255, 255, 255}), "malformed"},
-		"a socket path of 108": {"/" + strings.Repeat("s", 107), "has 108 bytes, a unix socket takes 107 at most"},
+		"a socket path of 108": {"/" + strings.Repeat("s", 107), "is too long: 108 bytes, at most 107"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, err := Call(c.socket, Request{Host: "h", Command: "c"}, [3]int{0, 1, 2})
@@ -81,7 +81,7 @@ func TestSocketLeftBehindMeansNoLauncher(t *testing.T) {
 	require.NoError(t, l.Close())
 	code, err := Call(path, Request{Host: "h", Command: "c"}, [3]int{0, 1, 2})
 	require.Equal(t, 255, code)
-	require.ErrorContains(t, err, "no launcher is running here ("+path+")")
+	require.ErrorContains(t, err, "no launcher runs here ("+path+")")
 	var hint interface{ Hint() string }
 	require.ErrorAs(t, err, &hint)
 	require.Contains(t, hint.Hint(), "agent run")
@@ -104,7 +104,7 @@ func TestCallReturnsCodeSentenceAndHint(t *testing.T) {
 func TestCommandThatIsTooLongIsRefusedHere(t *testing.T) {
 	code, err := Call("/nowhere", Request{Host: "h", Command: strings.Repeat("x", MaxMessage)}, [3]int{0, 1, 2})
 	require.Equal(t, 255, code)
-	require.ErrorContains(t, err, "at most 8388608 are taken")
+	require.ErrorContains(t, err, "at most 8388608")
 }
 
 func TestPendingCallIsGivenUpByClose(t *testing.T) {

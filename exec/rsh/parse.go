@@ -32,7 +32,7 @@ var ErrHelp = errors.New("help was asked for")
 func NoTerminal() error {
 	return &sentence{
 		text: "rsh: -t: a session has no terminal",
-		tip:  "leave -t away; agent attach JOB --rank N opens a shell with a terminal in a worker's pod",
+		tip:  "omit -t; agent attach JOB --rank N opens a shell with a terminal in the pod of a worker",
 	}
 }
 
@@ -96,11 +96,11 @@ func Shell(terminal bool) string {
 // distributions (Debian, Fedora, Alpine and Arch).
 func subsystem(name string) (string, error) {
 	if name != "sftp" {
-		return "", &sentence{text: "rsh: subsystem " + quoted(name) + " is not served, sftp is"}
+		return "", &sentence{text: "rsh: subsystem " + quoted(name) + " is not supported, only sftp is"}
 	}
 	return "for s in /usr/lib/openssh /usr/libexec/openssh /usr/lib/ssh /usr/libexec; do " +
 		"[ -x $s/sftp-server ] && exec $s/sftp-server; done; " +
-		"echo 'rsh: there is no sftp-server here: install openssh-sftp-server, or use rsync, or scp -O' >&2; exit 127", nil
+		"echo 'rsh: the image of the worker has no sftp-server: install openssh-sftp-server, or use rsync, or scp -O' >&2; exit 127", nil
 }
 
 // options parses leading options of words. ended reports whether "--" closed them.
@@ -118,7 +118,7 @@ func (r *line) options(words []string) (rest []string, ended bool, err error) {
 			c := w[i]
 			switch {
 			case strings.IndexByte(refused, c) >= 0:
-				return nil, false, &sentence{text: "rsh: option -" + string(c) + " asks for what a session does not serve (only commands are)"}
+				return nil, false, &sentence{text: "rsh: option -" + string(c) + " is not supported: agent rsh only runs commands"}
 			case c == 'V':
 				return nil, false, ErrVersion
 			case c == 'n':
@@ -145,7 +145,7 @@ func (r *line) options(words []string) (rest []string, ended bool, err error) {
 				if c == '-' {
 					unknown = w
 				}
-				return nil, false, &sentence{text: "rsh: unknown option " + unknown, tip: "options are ssh's: agent rsh --help"}
+				return nil, false, &sentence{text: "rsh: unknown option " + unknown, tip: "options are those of ssh: agent rsh --help"}
 			}
 		}
 	}
@@ -208,7 +208,7 @@ func (r *line) host(s string) error {
 		s = s[1 : len(s)-1]
 	}
 	if s == "" || s[0] == '-' {
-		return &sentence{text: "rsh: " + quoted(s) + " is no host name"}
+		return &sentence{text: "rsh: " + quoted(s) + " is not a host name"}
 	}
 	r.Host = s
 	return nil
@@ -228,7 +228,7 @@ func (s *sentence) Hint() string { return s.tip }
 // that were searched.
 func NoLauncher(where string) error {
 	return &sentence{
-		text: "rsh: no launcher is running here (" + where + ")",
-		tip:  "call it in the launcher's pod, under `agent run` or beside it as the same user",
+		text: "rsh: no launcher runs here (" + where + ")",
+		tip:  "call it in the pod of the launcher, from the command of `agent run` or as the same user",
 	}
 }

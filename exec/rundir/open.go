@@ -53,10 +53,10 @@ func (p *private) check(user int) error {
 		return err
 	}
 	if owner := ownerOf(info); owner != user {
-		return fmt.Errorf("%s: belongs to uid %d, not to uid %d", p.path, owner, user)
+		return fmt.Errorf("%s: owned by uid %d, not by uid %d", p.path, owner, user)
 	}
 	if mode := info.Mode().Perm(); mode != 0o700 {
-		return fmt.Errorf("%s: mode is %#o, must be 0700", p.path, mode)
+		return fmt.Errorf("%s: mode is %#o, want 0700", p.path, mode)
 	}
 	return nil
 }

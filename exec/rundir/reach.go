@@ -65,7 +65,7 @@ func reach(path string, user int) (*Socket, error) {
 	case mode&unix.S_IFMT != unix.S_IFSOCK:
 		err = fmt.Errorf("%s: not a socket", path)
 	case owner != user:
-		err = fmt.Errorf("%s: belongs to uid %d, not to uid %d", path, owner, user)
+		err = fmt.Errorf("%s: owned by uid %d, not by uid %d", path, owner, user)
 	default:
 		return &Socket{Path: path, dir: dir, user: user}, nil
 	}
@@ -82,7 +82,7 @@ func (s *Socket) Address() string { return s.dir.at(filepath.Base(s.Path)) }
 // Trust returns an error unless uid, which is the server's, is the socket's owner or root.
 func (s *Socket) Trust(uid int) error {
 	if uid != s.user && uid != 0 {
-		return fmt.Errorf("%s: served by uid %d, not by %d", s.Path, uid, s.user)
+		return fmt.Errorf("%s: served by uid %d, not by uid %d", s.Path, uid, s.user)
 	}
 	return nil
 }

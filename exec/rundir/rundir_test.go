@@ -45,7 +45,7 @@ func TestCreate(t *testing.T) {
 	}{
 		"new":           {func(*testing.T, string) {}, ""},
 		"ours already":  {func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(dir, 0o700)) }, ""},
-		"too open":      {func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(dir, 0o755)) }, "mode is 0755, must be 0700"},
+		"too open":      {func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(dir, 0o755)) }, "mode is 0755, want 0700"},
 		"a file":        {func(t *testing.T, dir string) { require.NoError(t, os.WriteFile(dir, nil, 0o700)) }, "not a directory"},
 		"a link":        {func(t *testing.T, dir string) { require.NoError(t, os.Symlink(t.TempDir(), dir)) }, "not a directory"},
 		"a broken link": {func(t *testing.T, dir string) { require.NoError(t, os.Symlink("/no/such", dir)) }, "not a directory"},
@@ -79,7 +79,7 @@ func TestCreateRefusesAnothersDirectory(t *testing.T) {
 	}
 	at(t, dir)
 	_, err := Create()
-	require.ErrorContains(t, err, "belongs to uid")
+	require.ErrorContains(t, err, "owned by uid")
 }
 
 func TestCreateRefusesARelativeDirectory(t *testing.T) {
@@ -130,7 +130,7 @@ func TestListenAndFind(t *testing.T) {
 	require.Equal(t, path, found)
 
 	_, err = Listen(path)
-	require.ErrorContains(t, err, "another process listens there")
+	require.ErrorContains(t, err, "another process listens on it")
 
 	// A killed process leaves its socket behind.
 	l.SetUnlinkOnClose(false)
@@ -142,7 +142,7 @@ func TestListenAndFind(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(path, []byte("precious"), 0o600))
 	_, err = Listen(path)
-	require.ErrorContains(t, err, "no socket")
+	require.ErrorContains(t, err, "not a socket")
 	_, err = Find(names.BrokerSocket)
 	require.ErrorAs(t, err, &missing)
 	require.FileExists(t, path)
@@ -169,7 +169,7 @@ func TestOnlyOneOfManyListens(t *testing.T) {
 					won <- l
 					return
 				}
-				assert.ErrorContains(t, err, "another process listens there")
+				assert.ErrorContains(t, err, "another process listens on it")
 			})
 		}
 		all.Wait()
@@ -185,7 +185,7 @@ func TestListenWantsAPrivateDirectory(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o755))
 	_, err := Listen(filepath.Join(dir, "s"))
-	require.ErrorContains(t, err, "must be 0700")
+	require.ErrorContains(t, err, "want 0700")
 }
 
 func TestLongPathIsNamed(t *testing.T) {
@@ -199,7 +199,7 @@ func TestLongPathIsNamed(t *testing.T) {
 	_, err = Listen(fits + "s")
 	var long *PathTooLongError
 	require.ErrorAs(t, err, &long)
-	require.ErrorContains(t, err, fits+"s has 108 bytes")
+	require.ErrorContains(t, err, fits+"s is too long: 108 bytes")
 }
 
 func TestPeerCred(t *testing.T) {

@@ -25,19 +25,19 @@ type NotFoundError struct {
 }
 
 func (e *NotFoundError) Error() string {
-	return "no " + e.Name + " of ours: looked for " + strings.Join(e.Looked, ", ")
+	return "no socket at " + strings.Join(e.Looked, ", ")
 }
 
 // PathTooLongError reports that Path is too long for a socket.
 type PathTooLongError struct{ Path string }
 
 func (e *PathTooLongError) Error() string {
-	return fmt.Sprintf("socket path %s has %d bytes, a unix socket takes %d at most", e.Path, len(e.Path), MaxSocketPath)
+	return fmt.Sprintf("socket path %s is too long: %d bytes, at most %d", e.Path, len(e.Path), MaxSocketPath)
 }
 
 // Hint returns what to do about it.
 func (e *PathTooLongError) Hint() string {
-	return "set " + names.EnvDir + " to a shorter directory"
+	return "set " + names.EnvDir + " to a directory with a shorter path"
 }
 
 // Broker returns the path of the launcher's broker socket: $MUSTER_BROKER, or the one that Find
@@ -106,15 +106,15 @@ func clear(path string) error {
 		return err
 	}
 	if info.Mode().Type() != fs.ModeSocket {
-		return errors.New("a file that is no socket stands there")
+		return errors.New("the file there is not a socket")
 	}
 	conn, err := net.Dial("unix", path)
 	switch {
 	case err == nil:
 		conn.Close()
-		return errors.New("another process listens there")
+		return errors.New("another process listens on it")
 	case errors.Is(err, unix.ECONNREFUSED):
 		return os.Remove(path)
 	}
-	return fmt.Errorf("ask whether another process listens there: %w", errnoOf(err))
+	return fmt.Errorf("check for another process that listens on it: %w", errnoOf(err))
 }

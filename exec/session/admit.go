@@ -38,7 +38,7 @@ func (s *Server) probed() wire.RefuseRecord {
 	ending := s.ending
 	s.mu.Unlock()
 	if ending {
-		return s.refuse(wire.RefuseEnding, "the worker is going down").record
+		return s.refuse(wire.RefuseEnding, "the worker is stopping").record
 	}
 	return s.refuse(wire.RefuseProbe, "the worker serves").record
 }
@@ -54,7 +54,7 @@ func (s *Server) admit(ctx context.Context, c *conn, h wire.HelloRecord) (wire.W
 			s.cfg.Version, wire.ProtoMin, wire.ProtoMax, h.Version, h.ProtoMin, h.ProtoMax)
 	}
 	if s.cfg.Job != "" && h.Job != "" && h.Job != s.cfg.Job {
-		return wire.WelcomeRecord{}, s.refuse(wire.RefuseJob, "the worker belongs to job %s, the launcher to %s", s.cfg.Job, h.Job)
+		return wire.WelcomeRecord{}, s.refuse(wire.RefuseJob, "the worker belongs to job %s, the launcher to job %s", s.cfg.Job, h.Job)
 	}
 	fences, err := s.claim(c, h)
 	if err != nil {
@@ -79,10 +79,10 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 	defer s.mu.Unlock()
 	order := h.Epoch.Compare(s.epoch)
 	if s.ending && (!s.claimed || order != 0) {
-		return nil, s.refuse(wire.RefuseEnding, "the worker is going down")
+		return nil, s.refuse(wire.RefuseEnding, "the worker is stopping")
 	}
 	if s.claimed && order < 0 {
-		return nil, s.refuse(wire.RefuseSuperseded, "the worker is held by %s, this is the older %s", s.epoch, h.Epoch)
+		return nil, s.refuse(wire.RefuseSuperseded, "the worker belongs to a newer launcher, %s; this is %s", s.epoch, h.Epoch)
 	}
 	if s.claimed && order > 0 {
 		s.cfg.Log.Info("a newer launcher takes the worker", "old", s.epoch.UID, "new", h.Epoch.UID)
@@ -183,7 +183,7 @@ func checkPeer(nc *net.UnixConn) (pid int, err error) {
 		return 0, err
 	}
 	if uid != 0 && uid != os.Getuid() {
-		return 0, fmt.Errorf("peer is uid %d", uid)
+		return 0, fmt.Errorf("the caller has uid %d", uid)
 	}
 	return pid, nil
 }
@@ -201,7 +201,7 @@ func (s *Server) checkDescent(pid int) error {
 		return err
 	}
 	if below {
-		return s.refuse(wire.RefusePeer, "process %d descends from this worker, which takes no launcher from its own sessions", pid)
+		return s.refuse(wire.RefusePeer, "process %d runs on this worker: a launcher must not run in a session of its own worker", pid)
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func (s *Server) due() (time.Duration, bool) {
 		return 0, false
 	}
 	if what == "lease" {
-		s.cfg.Log.Warn("no word from the launcher for the lease: stopping its sessions", "lease", s.lease)
+		s.cfg.Log.Warn("lost the launcher: nothing heard for the whole lease, stopping its sessions", "lease", s.lease)
 	}
 	s.swept = true
 	s.stops.allLocked(wire.ReasonLease, syscall.SIGTERM, s.cfg.Grace)

@@ -165,7 +165,7 @@ func (c *conn) push(f wire.Frame) {
 func (c *conn) record(t wire.Type, channel uint32, v any) {
 	f, err := wire.Record(t, channel, v)
 	if err != nil {
-		c.srv.cfg.Log.Error("record does not fit a frame", "type", t, "err", err)
+		c.srv.cfg.Log.Error("record is too long for a frame", "type", t, "err", err)
 		c.close()
 		return
 	}

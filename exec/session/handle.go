@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-var errStale = errors.New("another connection took the worker")
+var errStale = errors.New("another connection replaced this one")
 
 // handle handles one frame. An error ends the connection, not the sessions.
 func (s *Server) handle(c *conn, f wire.Frame) error {
@@ -196,18 +196,18 @@ func (s *Server) find(c *conn, rec wire.OpenRecord) (*session, wire.OpenedRecord
 	}
 	if x := s.sessions[rec.ID]; x != nil {
 		if x.forgotten {
-			return nil, wire.OpenedRecord{Error: wire.OpenUnknown, Message: "session " + rec.ID + " was forgotten here"}, nil
+			return nil, wire.OpenedRecord{Error: wire.OpenUnknown, Message: "session " + rec.ID + " has ended here"}, nil
 		}
 		if x.hash != rec.Hash {
-			return nil, wire.OpenedRecord{Error: wire.OpenMismatch, Message: "session " + rec.ID + " runs another command"}, nil
+			return nil, wire.OpenedRecord{Error: wire.OpenMismatch, Message: "session " + rec.ID + " already runs another command"}, nil
 		}
 		return x, wire.OpenedRecord{}, nil
 	}
 	switch {
 	case rec.Attach:
-		return nil, wire.OpenedRecord{Error: wire.OpenUnknown, Message: "no session " + rec.ID + " here"}, nil
+		return nil, wire.OpenedRecord{Error: wire.OpenUnknown, Message: "unknown session " + rec.ID}, nil
 	case s.ending:
-		return nil, wire.OpenedRecord{Error: wire.OpenEnding, Message: "the worker is going down"}, nil
+		return nil, wire.OpenedRecord{Error: wire.OpenEnding, Message: "the worker is stopping"}, nil
 	case rec.Spec == nil || rec.Spec.Hash() != rec.Hash:
 		return nil, wire.OpenedRecord{}, fmt.Errorf("%w: open without a spec that fits its hash", wire.ErrProtocol)
 	}
@@ -303,7 +303,7 @@ func (s *Server) forget(c *conn, id string) error {
 // ruin ends a session whose output cannot be read from its spill file. The launcher, which redials,
 // then gets an error instead of waiting forever.
 func (s *Server) ruin(x *session, err error) {
-	s.cfg.Log.Error("output is lost: stopping its session", "session", x.id, "err", err)
+	s.cfg.Log.Error("cannot read spilled output: stopping the session", "session", x.id, "err", err)
 	s.mu.Lock()
 	s.ruined[x.id] = fmt.Sprintf("output of session %s is lost: %v", x.id, err)
 	x.conn.Store(nil)

@@ -33,7 +33,7 @@ func commandOf(line string, env []string, dir string) (shell.Command, error) {
 	}
 	var refused *shell.Refusal
 	if err != nil && !errors.As(err, &refused) { // a Refusal already says that there is no shell
-		err = fmt.Errorf("there is no %s here, and %w", posixShell, err)
+		err = fmt.Errorf("the image has no %s, and %w", posixShell, err)
 	}
 	return c, err
 }

@@ -93,7 +93,7 @@ func (x *session) awaitOutput(ends <-chan struct{}) {
 				timer.Reset(heldTime - quiet)
 				continue
 			}
-			x.srv.cfg.Log.Info("a process in the background holds the output of a command that has ended: not waiting for it", "session", x.id)
+			x.srv.cfg.Log.Info("not waiting for a background process that still holds the output of an ended command", "session", x.id)
 			x.leave()
 		}
 	}

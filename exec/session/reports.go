@@ -38,7 +38,7 @@ func (o *observer) report(x *session, rec wire.ReportRecord) {
 func (o *observer) reportLocked(x *session, rec wire.ReportRecord) {
 	rec.Session = x.id
 	if rec.Kind != wire.ReportRanks {
-		o.srv.cfg.Log.Info("seen in a session", "session", x.id, "what", rec.Kind, "pid", rec.PID, "command", rec.Command, "code", rec.Code)
+		o.srv.cfg.Log.Info("MPI process event", "session", x.id, "what", rec.Kind, "pid", rec.PID, "command", rec.Command, "code", rec.Code)
 	}
 	o.tellLocked(rec)
 }

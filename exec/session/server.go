@@ -130,7 +130,7 @@ func New(cfg Config) *Server {
 // spillFailed logs, once, why writers wait for their readers.
 func (s *Server) spillFailed(err error) {
 	if s.noSpill.CompareAndSwap(false, true) {
-		s.cfg.Log.Warn("output that is not read stays in memory, and its writers wait", "err", err)
+		s.cfg.Log.Warn("cannot spill output to disk; writers will block until it is read", "err", err)
 	}
 }
 
@@ -186,7 +186,7 @@ func (s *Server) Signal(sig syscall.Signal) {
 // the error when ctx ends.
 func (s *Server) Serve(ctx context.Context, ln *net.UnixListener) error {
 	if ends, err := reap.NewEnds(); err != nil {
-		s.cfg.Log.Warn("the ends of ranks will be told late", "err", err)
+		s.cfg.Log.Warn("the ends of ranks will be reported late", "err", err)
 	} else {
 		s.observer.ends = ends
 		s.wg.Go(ends.Follow)
@@ -206,7 +206,7 @@ func (s *Server) Serve(ctx context.Context, ln *net.UnixListener) error {
 		s.wg.Go(func() { s.serveConn(ctx, nc.(*net.UnixConn)) })
 	}, s.acceptTrouble)
 	if err != nil {
-		s.cfg.Log.Error("no launcher can connect any more", "err", err)
+		s.cfg.Log.Error("launchers can no longer connect", "err", err)
 		s.over(Deaf)
 		<-ctx.Done()
 	}
@@ -221,7 +221,7 @@ func (s *Server) Serve(ctx context.Context, ln *net.UnixListener) error {
 // acceptTrouble logs when new connections cannot be accepted, and when they can be again.
 func (s *Server) acceptTrouble(err error) {
 	if err != nil {
-		s.cfg.Log.Warn("cannot accept connections, trying again", "err", err, "hint", shortage.Hint(err))
+		s.cfg.Log.Warn("cannot accept connections: retrying", "err", err, "hint", shortage.Hint(err))
 		return
 	}
 	s.cfg.Log.Info("accepting connections again")

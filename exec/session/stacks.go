@@ -132,7 +132,7 @@ func (o *observer) stacksOf(ctx context.Context, live []*session, asked wire.Ask
 		one.Text, one.Native, one.By, one.Why, one.OnRequest = taken.Text, taken.Native, taken.By, taken.Why, taken.OnRequest
 		one.NoTerm = reap.HasNotGot(procs[i], syscall.SIGTERM)
 		if room -= len(one.Text) + len(one.Native); room < 0 {
-			one.Text, one.Native, one.By, one.Why = nil, nil, "", "its worker has more stacks than an answer holds"
+			one.Text, one.Native, one.By, one.Why = nil, nil, "", "the worker has more stacks than fit in an answer"
 		}
 		if f := flights[i]; f.Path != "" {
 			one.Flight = &wire.FlightRecord{Path: f.Path, Bytes: f.Bytes, Why: f.Why}

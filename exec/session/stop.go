@@ -221,7 +221,7 @@ func (st *stopper) below(reason string, grace time.Duration) {
 		report, err = proc.KillBelow(st.srv.cfg.Reaper)
 	}
 	if err != nil {
-		st.srv.cfg.Log.Warn("stop what is left", "reason", reason, "left", report.Left, "err", err)
+		st.srv.cfg.Log.Warn("stop remaining processes", "reason", reason, "left", report.Left, "err", err)
 	}
 }
 

@@ -35,7 +35,7 @@ func (o *observer) awaitEnd(key being, w *watched) {
 		})
 	})
 	if err != nil {
-		o.srv.cfg.Log.Debug("the end of a process will be told late", "err", err)
+		o.srv.cfg.Log.Debug("the end of a process will be reported late", "err", err)
 	}
 }
 

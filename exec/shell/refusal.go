@@ -6,7 +6,7 @@ type Refusal struct {
 }
 
 func (r *Refusal) Error() string {
-	return "this image has no /bin/sh, and the agent's own shell does not run " + r.Construct + ": put /bin/sh into the image"
+	return "the image has no /bin/sh, and the shell of the agent cannot run " + r.Construct + ": put /bin/sh into the image"
 }
 
 func refuse(construct string) error { return &Refusal{Construct: construct} }

@@ -35,9 +35,9 @@ func Hint(err error) string {
 	case errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.ENOBUFS):
 		return "the node or the container has no memory left: raise its memory limit"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "no space is left there: df -h, and df -i for the number of files"
+		return "free space: df -h shows how much is left, df -i how many files"
 	case errors.Is(err, syscall.EAGAIN):
-		return "the limit of processes is reached: ulimit -u, or pids.max of the container"
+		return "raise the limit of processes: ulimit -u, or pids.max of the container"
 	}
 	return ""
 }

@@ -7,13 +7,13 @@ import (
 )
 
 // errNotPolled stands for the error of the kernel, which the runtime does not pass on.
-var errNotPolled = notPolled{errors.New("epoll does not watch it")}
+var errNotPolled = notPolled{errors.New("the kernel cannot watch the descriptor (epoll)")}
 
 type notPolled struct{ error }
 
 // Hint is the hint that [Way] prints.
 func (notPolled) Hint() string {
-	return "the user watches too many descriptors (sysctl fs.epoll.max_user_watches), or the node has no memory left"
+	return "raise sysctl fs.epoll.max_user_watches, or free memory on the node"
 }
 
 // Polled returns f if the runtime's poller has accepted it. Otherwise it closes f and returns an

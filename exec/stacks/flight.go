@@ -141,18 +141,18 @@ func poke(p reap.Proc, pipe string) (why string) {
 		return "its pipe: " + err.Error()
 	}
 	if !isPipe() { // opening a device may have an effect
-		return "its pipe is none"
+		return "its path is not a pipe"
 	}
 	fd, err := unix.Open(pipe, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	switch {
 	case err == unix.ENXIO:
-		return "nobody reads its pipe"
+		return "nothing reads its pipe"
 	case err != nil:
 		return "its pipe: " + err.Error()
 	}
 	defer unix.Close(fd)
 	if err := unix.Fstat(fd, &st); err != nil || !isPipe() {
-		return "its pipe is none"
+		return "its path is not a pipe"
 	}
 	if _, err := unix.Write(fd, []byte("1")); err != nil && err != unix.EAGAIN { // full: it was asked before
 		return "its pipe: " + err.Error()

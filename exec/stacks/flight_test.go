@@ -76,9 +76,9 @@ func TestNoFlightRecorder(t *testing.T) {
 		why    string
 	}{
 		"no pipe":            {"", 20 * time.Second, "its pipe: no such file or directory"},
-		"nobody reads":       {"os.mkfifo('fr3.pipe')", 20 * time.Second, "nobody reads its pipe"},
-		"a file":             {"open('fr3.pipe', 'w').close()", 20 * time.Second, "its pipe is none"},
-		"a link":             {"os.mkfifo('p'); f = os.open('p', os.O_RDWR); os.symlink('p', 'fr3.pipe')", 20 * time.Second, "its pipe is none"},
+		"nobody reads":       {"os.mkfifo('fr3.pipe')", 20 * time.Second, "nothing reads its pipe"},
+		"a file":             {"open('fr3.pipe', 'w').close()", 20 * time.Second, "its path is not a pipe"},
+		"a link":             {"os.mkfifo('p'); f = os.open('p', os.O_RDWR); os.symlink('p', 'fr3.pipe')", 20 * time.Second, "its path is not a pipe"},
 		"never dumps":        {"os.mkfifo('fr3.pipe'); f = os.open('fr3.pipe', os.O_RDWR)", 300 * time.Millisecond, "no dump came in time"},
 		"an old dump":        {"open('trace_3', 'w').write('x'); os.mkfifo('fr3.pipe'); f = os.open('fr3.pipe', os.O_RDWR)", 300 * time.Millisecond, "no dump came in time"},
 		"a dump as a link":   {"os.symlink('/etc/passwd', 'trace_3'); os.mkfifo('fr3.pipe'); f = os.open('fr3.pipe', os.O_RDWR)", 300 * time.Millisecond, "no dump came in time"},

@@ -80,7 +80,7 @@ const (
 	longestLine = 400     // bytes; a longer one may do anything
 )
 
-var errNoSource = errors.New("no source of a program")
+var errNoSource = errors.New("no source file of a program")
 
 // lineOf reads a line, from 1, of a regular file. Another process chose the path, so anything but a
 // regular file is not even opened for reading.

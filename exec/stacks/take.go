@@ -222,7 +222,7 @@ const (
 	lastNumber  = 200
 )
 
-var errNoFile = errors.New("no file for stacks")
+var errNoFile = errors.New("no file for the stacks")
 
 // openFile opens the file that the module of the process below base has created, and returns its
 // inode. The process may have replaced it by anything.

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-const unreachable = "its file system does not answer"
+const unreachable = "the file system does not answer"
 
 // answerTime is how long a function may take to notice that its context has ended.
 const answerTime = 100 * time.Millisecond

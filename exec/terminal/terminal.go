@@ -33,7 +33,7 @@ type Command struct {
 // ExitError reports an exit code other than 0.
 type ExitError struct{ Code int }
 
-func (e *ExitError) Error() string { return fmt.Sprintf("the command ended with %d", e.Code) }
+func (e *ExitError) Error() string { return fmt.Sprintf("the command exited with %d", e.Code) }
 
 // resizeEvery is how often the size of the window is read, because not every system has a signal
 // for it.

@@ -44,7 +44,7 @@ func (c *Coordinator) admit(ctx context.Context, g *guest, card Card) *Refusal {
 		select {
 		case <-holder.gone:
 		case <-ctx.Done():
-			return &Refusal{Code: names.ExitHopeless, Text: "the barrier is over"}
+			return &Refusal{Code: names.ExitHopeless, Text: "the job has ended"}
 		}
 	}
 }
@@ -106,12 +106,12 @@ func (c *Coordinator) lives(ctx context.Context, s *seat, holder *guest, asked t
 func (c *Coordinator) rival(s *seat, card Card) *Refusal {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s.note(fmt.Sprintf("%s claims this rank as well, beside %s", card.pod(), s.Card.pod()))
+	s.note(fmt.Sprintf("%s claims the same rank as %s", card.pod(), s.Card.pod()))
 	c.shout()
 	return &Refusal{
 		Code: names.ExitUsage,
-		Text: fmt.Sprintf("two members have rank %d: %s, which came first and lives, and %s", card.Rank, s.Card.pod(), card.pod()),
-		Hint: "the rank comes from --rank, JOB_COMPLETION_INDEX, MUSTER_POD_INDEX or the end of the host name: it has to be another one in each pod",
+		Text: fmt.Sprintf("two members have rank %d: %s, which joined first, and %s", card.Rank, s.Card.pod(), card.pod()),
+		Hint: "the rank comes from --rank, JOB_COMPLETION_INDEX, MUSTER_POD_INDEX or the end of the host name: each pod needs its own",
 	}
 }
 
@@ -136,14 +136,14 @@ func (c *Coordinator) compare(card Card) *Refusal {
 			Text: fmt.Sprintf("rank %d on %.80q belongs to job %.80q, rank 0 on %s to job %q", card.Rank, card.Name, card.Job, c.cfg.Name, c.cfg.Job)}
 	}
 	if card.Size != c.cfg.Size {
-		return &Refusal{Code: names.ExitUsage, Hint: hint, Text: fmt.Sprintf("rank %d on %s was told of %d members, rank 0 on %s of %d",
+		return &Refusal{Code: names.ExitUsage, Hint: hint, Text: fmt.Sprintf("rank %d on %s has --workers=%d, rank 0 on %s has --workers=%d",
 			card.Rank, card.Name, card.Size, c.cfg.Name, c.cfg.Size)}
 	}
 	if !card.bare() {
-		return &Refusal{Code: names.ExitUsage, Hint: "the host name and the pod's name are read by all members", Text: fmt.Sprintf("rank %d comes with characters that no pod's name or address has: %q", card.Rank, card.Name)}
+		return &Refusal{Code: names.ExitUsage, Hint: "correct the host name or MUSTER_POD_NAME of that pod", Text: fmt.Sprintf("rank %d has a name with invalid characters: %q", card.Rank, card.Name)}
 	}
 	if card.Rank >= c.cfg.Size {
-		return &Refusal{Code: names.ExitUsage, Hint: hint, Text: fmt.Sprintf("%s has rank %d, and there are %d members", card.Name, card.Rank, c.cfg.Size)}
+		return &Refusal{Code: names.ExitUsage, Hint: hint, Text: fmt.Sprintf("%s has rank %d, but the job has only %d members", card.Name, card.Rank, c.cfg.Size)}
 	}
 	for i, mine := range c.cfg.Settings {
 		theirs := Setting{Name: mine.Name}
@@ -151,7 +151,7 @@ func (c *Coordinator) compare(card Card) *Refusal {
 			theirs = card.Settings[i]
 		}
 		if theirs != mine {
-			return &Refusal{Code: names.ExitUsage, Hint: hint, Text: fmt.Sprintf("rank %d on %s has --%s=%s, rank 0 on %s --%s=%s",
+			return &Refusal{Code: names.ExitUsage, Hint: hint, Text: fmt.Sprintf("rank %d on %s has --%s=%s, rank 0 on %s has --%s=%s",
 				card.Rank, card.Name, theirs.Name, theirs.Value, c.cfg.Name, mine.Name, mine.Value)}
 		}
 	}

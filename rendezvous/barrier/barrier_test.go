@@ -20,7 +20,7 @@ func TestEveryMemberGetsTheSameTable(t *testing.T) {
 		all = append(all, join(t, h.address, card(rank, size), secret))
 	}
 	absent := h.missing(t, 3*tellEvery/2)
-	require.Equal(t, []Absent{{1, "has not come"}}, absent)
+	require.Equal(t, []Absent{{1, "has not joined"}}, absent)
 	eventually(t, "the others hear who is missing", func() bool {
 		o := all[0].last()
 		return o.Phase == PhaseGather && len(o.Absent) == 1 && o.Absent[0].Rank == 1
@@ -75,7 +75,7 @@ func TestTwoWithOneRank(t *testing.T) {
 	var refusal *Refusal
 	require.ErrorAs(t, <-second.end, &refusal)
 	require.Equal(t, names.ExitUsage, refusal.Code)
-	require.Equal(t, "two members have rank 1: job-1 (127.0.0.1), which came first and lives, and job-7 (127.0.0.1)", refusal.Text)
+	require.Equal(t, "two members have rank 1: job-1 (127.0.0.1), which joined first, and job-7 (127.0.0.1)", refusal.Text)
 	require.NotEmpty(t, refusal.Hint)
 	require.Equal(t, "i1", h.Seats()[1].Card.Instance)
 	eventually(t, "the first one hears who is missing", func() bool { return len(h.missing(t, 50*time.Millisecond)) == 1 && first.last().Phase == PhaseGather })
@@ -92,7 +92,7 @@ func TestAReplacementTakesTheSeat(t *testing.T) {
 	h.Hand(1, "i1", []byte(`"of the old one"`))
 	gone.leave()
 	eventually(t, "it left", func() bool { return !h.Seats()[1].Here })
-	require.Regexp(t, "job-1 came and left 0s ago: (it closed its connection|its connection broke)", h.missing(t, 50*time.Millisecond)[0].Why)
+	require.Regexp(t, "job-1 left 0s ago: (it closed its connection|its connection broke)", h.missing(t, 50*time.Millisecond)[0].Why)
 
 	// A frozen member: its connection is open, but it does not answer.
 	nc, err := net.Dial("tcp", h.address)
@@ -120,12 +120,12 @@ func TestContradictions(t *testing.T) {
 		change func(*Card)
 		want   string
 	}{
-		{func(c *Card) { c.Size = 4 }, "rank 1 on job-1 was told of 4 members, rank 0 on job-0 of 3"},
-		{func(c *Card) { c.Rank = 5 }, "job-1 has rank 5, and there are 3 members"},
+		{func(c *Card) { c.Size = 4 }, "rank 1 on job-1 has --workers=4, rank 0 on job-0 has --workers=3"},
+		{func(c *Card) { c.Rank = 5 }, "job-1 has rank 5, but the job has only 3 members"},
 		{func(c *Card) { c.Settings = []Setting{mine[0], {"procs-per-worker", "4"}} },
-			"rank 1 on job-1 has --procs-per-worker=4, rank 0 on job-0 --procs-per-worker=2"},
+			"rank 1 on job-1 has --procs-per-worker=4, rank 0 on job-0 has --procs-per-worker=2"},
 		{func(c *Card) { c.Job = "tune" }, `rank 1 on "job-1" belongs to job "tune", rank 0 on job-0 to job "train"`},
-		{func(c *Card) { c.Settings = nil }, "rank 1 on job-1 has --framework=, rank 0 on job-0 --framework=torch"},
+		{func(c *Card) { c.Settings = nil }, "rank 1 on job-1 has --framework=, rank 0 on job-0 has --framework=torch"},
 	} {
 		c := card(1, 3)
 		c.Settings = mine
@@ -137,7 +137,7 @@ func TestContradictions(t *testing.T) {
 	}
 	absent := h.missing(t, 50*time.Millisecond)
 	require.Len(t, absent, 3)
-	require.Contains(t, absent[1].Why, "has not come; job-1 (127.0.0.1) was refused: rank 1 on job-1 was told of 4 members")
+	require.Contains(t, absent[1].Why, "has not joined; job-1 (127.0.0.1) was refused: rank 1 on job-1 has --workers=4")
 }
 
 // A name that is not known, as with an older release, does not count.
@@ -213,7 +213,7 @@ func TestANewCoordinatorLearnsFromTheMembers(t *testing.T) {
 	eventually(t, "both are back", func() bool { return h.Seats()[1].Here && h.Seats()[2].Here && h.Seats()[1].News.Attempt == 4 })
 	require.Equal(t, 21000, h.Seats()[1].News.Port)
 	join(t, address, card(0, 3), secret)
-	require.Contains(t, h.missing(t, 300*time.Millisecond)[0].Why, "job-1 still stops the processes of attempt 4")
+	require.Contains(t, h.missing(t, 300*time.Millisecond)[0].Why, "job-1 is still stopping attempt 4")
 	one.Report(News{Attempt: 4, Ready: true})
 	require.Len(t, h.gather(t), 3)
 	eventually(t, "it was told that rank 0 was away", func() bool { return two.lost() > 0 })
@@ -231,5 +231,5 @@ func TestLeaving(t *testing.T) {
 	require.NoError(t, ctx.Err())
 	p.leave()
 	eventually(t, "it left", func() bool { return !h.Seats()[1].Here })
-	require.Equal(t, "job-1 came and left 0s ago: its pod was told to stop by SIGTERM", h.missing(t, 50*time.Millisecond)[0].Why)
+	require.Equal(t, "job-1 left 0s ago: its pod was told to stop by SIGTERM", h.missing(t, 50*time.Millisecond)[0].Why)
 }

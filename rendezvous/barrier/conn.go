@@ -40,7 +40,7 @@ func (c *conn) receive(d time.Duration) (kind, []byte, error) {
 		return 0, nil, err
 	}
 	if !hmac.Equal(sum, c.in.next(k, payload)) {
-		return 0, nil, fmt.Errorf("%w: a frame's seal does not fit", ErrProtocol)
+		return 0, nil, fmt.Errorf("%w: wrong seal of a frame", ErrProtocol)
 	}
 	return k, payload, nil
 }
@@ -49,7 +49,7 @@ func (c *conn) receive(d time.Duration) (kind, []byte, error) {
 func (c *conn) expect(want kind) ([]byte, error) {
 	k, payload, err := c.receive(handshakeTime)
 	if err == nil && k != want {
-		err = fmt.Errorf("%w: kind %d in place of %d", ErrProtocol, k, want)
+		err = fmt.Errorf("%w: frame of kind %d, want %d", ErrProtocol, k, want)
 	}
 	return payload, err
 }
@@ -57,7 +57,7 @@ func (c *conn) expect(want kind) ([]byte, error) {
 // send writes a frame.
 func (c *conn) send(k kind, payload []byte) error {
 	if len(payload) > k.limit() {
-		return fmt.Errorf("a frame of %d bytes, and %d is the most", len(payload), k.limit())
+		return fmt.Errorf("frame is too long: %d bytes, at most %d", len(payload), k.limit())
 	}
 	if err := c.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
 		return err

@@ -181,7 +181,7 @@ func (c *Coordinator) mistrust(claimed int, from net.Addr) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if claimed < len(c.seats) && !c.seats[claimed].Here {
-		c.seats[claimed].note(fmt.Sprintf("somebody at %s who calls itself rank %d has another token", hostOf(from), claimed))
+		c.seats[claimed].note(fmt.Sprintf("a process at %s that claims rank %d has another token", hostOf(from), claimed))
 		c.shout()
 	}
 }
@@ -201,7 +201,7 @@ func (c *Coordinator) Tell(o Order) error {
 		return fmt.Errorf("encode an order: %w", err)
 	}
 	if len(text) > kindOrder.limit() {
-		return fmt.Errorf("tell the members: an order of %d bytes, and %d is the most", len(text), kindOrder.limit())
+		return fmt.Errorf("tell the members: order is too long: %d bytes, at most %d", len(text), kindOrder.limit())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

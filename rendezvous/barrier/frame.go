@@ -42,7 +42,7 @@ func (k kind) limit() int {
 const maxUnproved = 1 << 10
 
 // ErrProtocol is wrapped by every error that was caused by bytes of the other side.
-var ErrProtocol = errors.New("not the barrier's protocol")
+var ErrProtocol = errors.New("protocol violation in agent join")
 
 const headerSize = 5 // kind, then the length in 4 bytes, big endian
 

@@ -152,7 +152,7 @@ func parting(news News, err error) string {
 	case news.Leaving != "":
 		return news.Leaving
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return "nothing was heard of it for " + Quiet.String()
+		return "no answer for " + Quiet.String()
 	case errors.Is(err, ErrProtocol), errors.As(err, &syntax):
 		return err.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrClosedPipe):

@@ -14,7 +14,7 @@ import (
 const handshakeTime = 8 * time.Second
 
 // ErrToken reports that the other side does not hold our token.
-var ErrToken = errors.New("its token is not ours")
+var ErrToken = errors.New("it has another token")
 
 // mostRank is the largest rank that a stranger may claim.
 const mostRank = 1 << 20
@@ -32,7 +32,7 @@ func welcome(nc net.Conn, token []byte) (c *conn, claimed int, err error) {
 		return nil, 0, err
 	}
 	if len(payload) != nonceSize+4+proofSize {
-		return nil, 0, fmt.Errorf("%w: a proof of %d bytes", ErrProtocol, len(payload))
+		return nil, 0, fmt.Errorf("%w: proof of %d bytes", ErrProtocol, len(payload))
 	}
 	copy(n.theirs[:], payload)
 	claimed = int(binary.BigEndian.Uint32(payload[nonceSize:]))
@@ -59,7 +59,7 @@ func enter(nc net.Conn, token []byte, rank int) (*conn, error) {
 	}
 	n := nonces{ours: nonce()}
 	if len(payload) != len(magic)+nonceSize || string(payload[:len(magic)]) != magic {
-		return nil, fmt.Errorf("%w: it is another release's, or no agent join", ErrProtocol)
+		return nil, fmt.Errorf("%w: the other side runs another release, or is not agent join", ErrProtocol)
 	}
 	copy(n.theirs[:], payload[len(magic):])
 	proof := binary.BigEndian.AppendUint32(append([]byte(nil), n.ours[:]...), uint32(rank))
@@ -73,7 +73,7 @@ func enter(nc net.Conn, token []byte, rank int) (*conn, error) {
 	case k == kindRefuse:
 		return nil, ErrToken // the only answer to a peer that has proved nothing
 	case k != kindProved:
-		return nil, fmt.Errorf("%w: kind %d in place of a proof", ErrProtocol, k)
+		return nil, fmt.Errorf("%w: frame of kind %d, want a proof", ErrProtocol, k)
 	case !hmac.Equal(payload, prove(token, byCoordinator, n.theirs, n.ours, rank)):
 		return nil, ErrToken
 	}

@@ -113,7 +113,7 @@ func (m *Member) Run(ctx context.Context) error {
 			doubts = 0
 		}
 		if doubts == mostDoubts && !entered {
-			return &Refusal{Code: names.ExitHopeless, Text: "rank 0 holds another token: " + err.Error(),
+			return &Refusal{Code: names.ExitHopeless, Text: "rank 0 has another token",
 				Hint: "give every member the same MUSTER_TOKEN or --token-file, from one Secret; a pod that was made before the Secret changed has the old one"}
 		}
 		if text := err.Error(); ctx.Err() == nil && text != last {
@@ -213,7 +213,7 @@ func (m *Member) receive(ctx context.Context, c *conn) error {
 			m.poke()
 		case kindPong:
 		default:
-			return fmt.Errorf("%w: kind %d from rank 0", ErrProtocol, k)
+			return fmt.Errorf("%w: unexpected frame of kind %d from rank 0", ErrProtocol, k)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func TestSilence(t *testing.T) {
 		require.True(t, h.Seats()[0].Here)
 		time.Sleep(pingEvery + 2*time.Second)
 		require.False(t, h.Seats()[0].Here)
-		require.Contains(t, []string{"nothing was heard of it for 12s", "it closed its connection"}, h.Seats()[0].Why)
+		require.Contains(t, []string{"no answer for 12s", "it closed its connection"}, h.Seats()[0].Why)
 		require.NotZero(t, p.lost())
 		p.leave()
 		cancel()

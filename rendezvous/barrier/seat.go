@@ -42,14 +42,14 @@ func (s *Seat) ready() bool { return s.Here && s.News.Ready && s.News.Leaving ==
 
 // absence says why the seat is not ready.
 func (s *Seat) absence(now time.Time) string {
-	why := "has not come"
+	why := "has not joined"
 	switch {
 	case s.Here && s.News.Leaving != "":
-		why = fmt.Sprintf("%s is about to go: %s", s.Card.Name, s.News.Leaving)
+		why = fmt.Sprintf("%s is leaving: %s", s.Card.Name, s.News.Leaving)
 	case s.Here:
-		why = fmt.Sprintf("%s still stops the processes of attempt %d", s.Card.Name, s.News.Attempt)
+		why = fmt.Sprintf("%s is still stopping attempt %d", s.Card.Name, s.News.Attempt)
 	case s.Came:
-		why = fmt.Sprintf("%s came and left %s ago: %s", s.Card.Name, now.Sub(s.Left).Round(time.Second), s.Why)
+		why = fmt.Sprintf("%s left %s ago: %s", s.Card.Name, now.Sub(s.Left).Round(time.Second), s.Why)
 	}
 	return strings.Join(append([]string{why}, s.notes...), "; ")
 }

@@ -98,11 +98,11 @@ func TestAnotherTokenIsNamedAndChangesNothing(t *testing.T) {
 	wrong := join(t, h.address, card(2, 3), "a token of another job")
 	var refusal *Refusal
 	require.ErrorAs(t, <-wrong.end, &refusal)
-	require.Contains(t, refusal.Text, "rank 0 holds another token")
+	require.Contains(t, refusal.Text, "rank 0 has another token")
 	require.Contains(t, refusal.Hint, "same MUSTER_TOKEN")
 	absent := h.missing(t, 200*time.Millisecond)
 	require.Len(t, absent, 1)
-	require.Equal(t, "rank 2: has not come; somebody at 127.0.0.1 who calls itself rank 2 has another token", absent[0].Sentence())
+	require.Equal(t, "rank 2: has not joined; a process at 127.0.0.1 that claims rank 2 has another token", absent[0].Sentence())
 	for _, claimed := range []int{0, 7, 1 << 19} { // a seat that is taken, and no seat
 		nc, err := net.Dial("tcp", h.address)
 		require.NoError(t, err)

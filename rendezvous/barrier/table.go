@@ -33,7 +33,7 @@ func (t Table) MarshalJSON() ([]byte, error) {
 	b = append(b, '"')
 	for i, c := range t {
 		if c.Rank != i {
-			return nil, fmt.Errorf("encode the table: rank %d is at place %d", c.Rank, i)
+			return nil, fmt.Errorf("encode the table of members: rank %d is at place %d", c.Rank, i)
 		}
 		for _, word := range []string{c.Name, c.Host, c.Address, strconv.Itoa(c.Slots), c.Interface, mark(c.NoGPU), mark(c.NoRDMA)} {
 			b = append(append(b, word...), wordEnd...)
@@ -66,11 +66,11 @@ func (t *Table) UnmarshalJSON(text []byte) error {
 func cardOf(line string) (Card, error) {
 	w := strings.SplitN(line, wordEnd, words+1)
 	if len(w) != words {
-		return Card{}, fmt.Errorf("not %d words", words)
+		return Card{}, fmt.Errorf("want %d fields", words)
 	}
 	slots, err := strconv.Atoi(w[3])
 	if err != nil {
-		return Card{}, errors.New("its slots are no number")
+		return Card{}, errors.New("its slots are not a number")
 	}
 	return Card{Name: w[0], Host: w[1], Address: w[2], Slots: slots, Interface: w[4], NoGPU: w[5] != "", NoRDMA: w[6] != "", Instance: w[7]}, nil
 }

@@ -29,11 +29,11 @@ func TestTableIsReadAsItWasWritten(t *testing.T) {
 func TestTableThatIsNone(t *testing.T) {
 	for text, want := range map[string]string{
 		`1`:                   "cannot unmarshal number",
-		`"a b c;"`:            "line 0: not 8 words",
+		`"a b c;"`:            "line 0: want 8 fields",
 		`"a b c x e   i;"`:    "line 0: its slots are no number",
-		`"a b c 1 e   i;x;"`:  "line 1: not 8 words",
-		`"a b c 1 e   i j;"`:  "line 0: not 8 words",
-		`"a b c 1 e   i;a b"`: "line 1: not 8 words",
+		`"a b c 1 e   i;x;"`:  "line 1: want 8 fields",
+		`"a b c 1 e   i j;"`:  "line 0: want 8 fields",
+		`"a b c 1 e   i;a b"`: "line 1: want 8 fields",
 	} {
 		var table Table
 		require.ErrorContains(t, json.Unmarshal([]byte(text), &table), want, text)
@@ -73,7 +73,7 @@ func TestCardsThatNoPodHas(t *testing.T) {
 	} {
 		var refusal *Refusal
 		require.ErrorAs(t, <-join(t, h.address, c, secret).end, &refusal)
-		require.Contains(t, refusal.Text, "rank 1 comes with characters that no pod's name or address has")
+		require.Contains(t, refusal.Text, "rank 1 has a name with invalid characters")
 	}
 	h.close()
 }

@@ -39,7 +39,7 @@ func TestBadInput(t *testing.T) {
 		},
 		{
 			name: "host", workers: 2, command: []string{"agent", "rsh", "x-host-worker-7", "true"}, code: names.ExitTransport,
-			says: []string{`^agent: .*unknown host "x-host-worker-7": the 2 known are x-host-worker-0, x-host-worker-1$`},
+			says: []string{`^agent: .*unknown host "x-host-worker-7": the workers are x-host-worker-0, x-host-worker-1$`},
 		},
 		{
 			name: "program", command: []string{"agent", "rsh", "x-program-worker-0", "/opt/no/such"}, code: names.ExitNotFound,

@@ -63,7 +63,7 @@ func TestExplainEviction(t *testing.T) {
 		run("create", "--raw", "/api/v1/namespaces/"+s.name+"/pods/"+j.workerName(0)+"/eviction", "-f", "-")
 	require.NoError(t, err)
 	said.until(30*time.Second, j.workerName(0)+" Evicted: Eviction API: evicting")
-	said.until(5*time.Second, "hint: somebody drains its node or called the eviction API; its owner makes a new pod, or create it again")
+	said.until(5*time.Second, "hint: its node is being drained, or the eviction API was called; its owner creates a new pod, otherwise create it again")
 	s.recover(j)
 }
 
@@ -74,7 +74,7 @@ func TestExplainTerminating(t *testing.T) {
 	s, said := waiting(t, j)
 	s.kubectl("delete", "pod", j.workerName(0), "--wait=false")
 	said.until(30*time.Second, j.workerName(0)+" Terminating: being deleted")
-	said.until(5*time.Second, "hint: a pod with no owner is not made anew: create it again")
+	said.until(5*time.Second, "hint: a pod without an owner is not replaced: create it again")
 	s.recover(j)
 }
 
@@ -125,7 +125,7 @@ func TestExplainPreemption(t *testing.T) {
 	guest.Name, guest.Labels, guest.Spec.PriorityClassName = "guest", nil, s.name
 	s.apply(guest)
 	said.until(30*time.Second, j.workerName(0)+" Preempted: default-scheduler: preempting to accommodate a higher priority pod")
-	said.until(5*time.Second, "hint: a pod of higher priority took its place; give the job a higher priorityClassName, or wait for room")
+	said.until(5*time.Second, "hint: a pod of higher priority took its place; give the job a higher priorityClassName, or wait for free resources")
 	s.recover(j)
 }
 
@@ -164,7 +164,7 @@ func TestExplainNotFound(t *testing.T) {
 		says: []string{
 			`POD ImagePullBackOff: localhost:5757/muster-none:1 not found`,
 			`^agent: wait for workers: POD: the image localhost:5757/muster-none:1 of container worker cannot be pulled: not found$`,
-			`^hint: correct the image's name or tag, or push it: localhost:5757/muster-none:1$`,
+			`^hint: correct the name or tag of the image, or push it: localhost:5757/muster-none:1$`,
 		},
 	}
 	explain(t, s, []explainRow{row})

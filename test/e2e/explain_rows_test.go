@@ -77,7 +77,7 @@ func schedulingRows() []explainRow {
 				pod.Spec.NodeName, pod.Spec.TopologySpreadConstraints = "node1", nil // past the scheduler
 				first(pod).Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5000")}
 			},
-			says: []string{`^agent: wait for workers: POD: the pod failed \(OutOfcpu\): .*cpu`, `^hint: a failed pod does not come back: delete it`},
+			says: []string{`^agent: wait for workers: POD: the pod failed \(OutOfcpu\): .*cpu`, `^hint: a failed pod does not restart: delete it`},
 		},
 	}
 }
@@ -90,7 +90,7 @@ func imageRows() []explainRow {
 			says: []string{
 				`^agent: 0/1 ready.*POD ImagePullBackOff: localhost:1/muster-none:1: the registry refuses connections`,
 				`POD: the image localhost:1/muster-none:1 of container worker cannot be pulled: the registry refuses connections`,
-				`hint: see whether the registry of localhost:1/muster-none:1 runs and node node\d reaches it`,
+				`hint: check that the registry of localhost:1/muster-none:1 runs and that node node\d reaches it`,
 			},
 		},
 		{
@@ -114,7 +114,7 @@ func imageRows() []explainRow {
 		{
 			name: "badname", code: names.ExitHopeless,
 			worker: func(pod *corev1.Pod) { first(pod).Image = "localhost/Muster:a:b" },
-			says:   []string{`^agent: wait for workers: POD: container worker has image "localhost/Muster:a:b", which is no valid image name`, `^hint: correct the image`},
+			says:   []string{`^agent: wait for workers: POD: container worker has image "localhost/Muster:a:b", which is not a valid image name`, `^hint: correct the image`},
 		},
 	}
 }

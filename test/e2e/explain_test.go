@@ -243,7 +243,7 @@ func rightsRows() []explainRow {
 		{
 			name: "noexec", code: names.ExitForbidden, role: without("pods/exec"), within: time.Minute,
 			says: []string{
-				`^agent: 0/1 ready, \d+s; POD Forbidden: no right to exec into the pod`, // at once
+				`^agent: 0/1 ready, \d+s; POD Forbidden: no permission to exec into the pod`, // at once
 				`^agent: wait for workers: POD: the launcher may not exec into it: User "system:serviceaccount:NS:x-noexec-launcher" cannot (get|create) resource "pods/exec"`,
 				`^hint: add this rule to the Role .* namespace NS: .*pods/exec.*verbs: \["get", "create"\]`,
 			},

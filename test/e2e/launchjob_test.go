@@ -222,7 +222,7 @@ func TestLaunchJobRecovers(t *testing.T) {
 		// A pod deleted by force uses up a restart, unless its worker could still tell that it was told to stop.
 		log := s.logs(name + "-launcher")
 		told := name == "evicted" || strings.Contains(log, name+"-worker-1 was told to stop from outside")
-		require.Equal(t, told, strings.Contains(log, "uses up no restart"))
+		require.Equal(t, told, strings.Contains(log, "this does not count as a restart"))
 	}
 }
 

@@ -230,7 +230,7 @@ func TestRightsDropped(t *testing.T) {
 		{
 			name: "oneworker", workers: 2, code: names.ExitForbidden, within: 75 * time.Second,
 			role: func(role *rbacv1.Role) { role.Rules[1].ResourceNames = []string{"x-oneworker-worker-1"} },
-			says: []string{`^agent: 1/2 ready, .*POD Forbidden: no right to exec into the pod`,
+			says: []string{`^agent: 1/2 ready, .*POD Forbidden: no permission to exec into the pod`,
 				`^agent: wait for workers: POD: the launcher may not exec into it: User .* cannot (get|create) resource "pods/exec"`,
 				rule + `.*pods/exec.*\["get", "create"\], resourceNames: \[\.\.\.\]}, with the names of all workers`},
 		},

@@ -77,7 +77,7 @@ func (c hungCell) named(t *testing.T) {
 		if c.way == "loop" {
 			place = `: running: computing, or polling in MPI at hung\.py:\d+ load_batch`
 		}
-		require.Regexp(t, `(?m)^ranks 0, 2 are at hung\.py:\d+ \w+; rank 1 on 127\.0\.0\.3 stands apart`+place+`$`, said)
+		require.Regexp(t, `(?m)^ranks 0, 2 are at hung\.py:\d+ \w+; rank 1 on 127\.0\.0\.3 differs`+place+`$`, said)
 		return
 	}
 	require.Regexp(t, `(?m)^agent: .*; rank 1 on 127\.0\.0\.3 (is|was) not waiting`+place+`\. Look at rank 1 first\.$`, said)

@@ -198,7 +198,7 @@ func TestAttachDistrustsAnotherUsersServer(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	require.Empty(t, <-received)
 	require.Error(t, err)
-	require.Contains(t, string(out), "served by uid 64102, not by 0")
+	require.Contains(t, string(out), "served by uid 64102, not by uid 0")
 }
 
 // listenAs returns a listener on a socket that root owns and a server of that uid serves.

@@ -115,12 +115,12 @@ func TestHostileDirectories(t *testing.T) {
 			require.NoError(t, os.Mkdir(dir+"/x", 0o700))
 			require.NoError(t, os.Chown(dir+"/x", other, other))
 			return dir + "/x"
-		}, "belongs to uid 64102, not to uid 0"},
+		}, "owned by uid 64102, not by uid 0"},
 		"wider mode": {func(t *testing.T, dir string) string {
 			require.NoError(t, os.Mkdir(dir+"/x", 0o700))
 			require.NoError(t, os.Chmod(dir+"/x", 0o750))
 			return dir + "/x"
-		}, "mode is 0750, must be 0700"},
+		}, "mode is 0750, want 0700"},
 		"a link": {func(t *testing.T, dir string) string {
 			require.NoError(t, os.Mkdir(dir+"/real", 0o700))
 			require.NoError(t, os.Symlink(dir+"/real", dir+"/x"))
@@ -129,16 +129,16 @@ func TestHostileDirectories(t *testing.T) {
 		"a link at the socket's path": {func(t *testing.T, dir string) string {
 			require.NoError(t, os.Symlink(victim, dir+"/"+names.WorkerSocket))
 			return dir
-		}, "a file that is no socket stands there"},
+		}, "the file there is not a socket"},
 		"a file at the socket's path": {func(t *testing.T, dir string) string {
 			require.NoError(t, os.WriteFile(dir+"/"+names.WorkerSocket, []byte("precious"), 0o600))
 			return dir
-		}, "a file that is no socket stands there"},
+		}, "the file there is not a socket"},
 		"108 bytes": {func(t *testing.T, dir string) string {
 			long := filepath.Join(dir, strings.Repeat("d", 108-len(dir)-len("//"+names.WorkerSocket)))
 			require.NoError(t, os.Mkdir(long, 0o700))
 			return long
-		}, "has 108 bytes, a unix socket takes 107 at most\nhint: set MUSTER_DIR to a shorter directory"},
+		}, "is too long: 108 bytes, at most 107\nhint: set MUSTER_DIR to a directory with a shorter path"},
 		"relative": {func(*testing.T, string) string { return "x" }, "not an absolute path"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestSecondWorker(t *testing.T) {
 	first := start(t, "init", nil).up(t)
 	second := start(t, "init", []string{names.EnvDir + "=" + first.dir})
 	require.Equal(t, names.ExitUsage, second.end(t))
-	require.Contains(t, second.out.String(), "another process listens there")
+	require.Contains(t, second.out.String(), "another process listens on it")
 	require.NoError(t, syscall.Kill(first.pid, syscall.SIGKILL))
 	first.end(t)
 	third := start(t, "init", []string{names.EnvDir + "=" + first.dir}).up(t)
@@ -218,7 +218,7 @@ func TestOutOfDescriptors(t *testing.T) {
 	require.Contains(t, words, "the worker does not answer")
 	require.NotContains(t, words, "hint: ", "a worker does run here")
 	require.Less(t, time.Since(began), 15*time.Second)
-	require.Contains(t, w.out.String(), "cannot accept connections, trying again")
+	require.Contains(t, w.out.String(), "cannot accept connections: retrying")
 	require.Contains(t, w.out.String(), "ulimit -n")
 
 	w.files(t, 256)

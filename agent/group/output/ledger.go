@@ -26,7 +26,7 @@ type ledger struct {
 type takenError struct{ path string }
 
 func (e *takenError) Error() string {
-	return e.path + " exists, and no run has made it; it is not overwritten"
+	return e.path + " exists and was not written by an earlier run; not overwriting it"
 }
 
 // Hint says what to do about it.

@@ -33,12 +33,12 @@ func ParseMode(text string) (Mode, error) {
 	case text == "plain":
 		return Mode{Kind: Plain}, nil
 	case isDir && path == "":
-		return Mode{}, errors.New("dir= names no directory")
+		return Mode{}, errors.New("dir= needs a directory")
 	case isDir:
 		abs, err := filepath.Abs(path)
 		return Mode{Kind: Dir, Dir: abs}, err
 	}
-	return Mode{}, fmt.Errorf("%q is not known", text)
+	return Mode{}, fmt.Errorf("unknown output mode %q", text)
 }
 
 // Span is a range of ranks, both ends included.
@@ -55,10 +55,10 @@ func ParseRanks(text string) ([]Span, error) {
 		first, err1 := strconv.ParseUint(from, 10, 31)
 		last, err2 := strconv.ParseUint(to, 10, 31)
 		if err1 != nil || err2 != nil {
-			return nil, fmt.Errorf("%q is no rank and no range of ranks", part)
+			return nil, fmt.Errorf("%q is not a rank or a range of ranks", part)
 		}
 		if last < first {
-			return nil, fmt.Errorf("the range %s runs backwards", part)
+			return nil, fmt.Errorf("range %s ends before it starts", part)
 		}
 		spans = append(spans, Span{int(first), int(last)})
 	}

@@ -40,7 +40,7 @@ func (c Config) validateLaunch() error {
 	}
 	if c.Compat != "" && c.Job == "" {
 		return failure.Usage("set --job=NAME, with or without a selector; without --compat, hosts are addresses",
-			"--compat=%s: the job needs a name, because host names start with it", c.Compat)
+			"--compat=%s needs --job: host names start with the name of the job", c.Compat)
 	}
 	if n := c.size(); n > 0 {
 		if _, err := framework.ParseRoles(c.Roles, n); err != nil {

@@ -12,12 +12,12 @@ import (
 
 func TestRestartsOfTheUser(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"--max-restarts=-1 must not be negative":                              func(c *Config) { c.MaxRestarts = -1 },
-		`--restart-on=137,sigsegv: "sigsegv" is no exit code`:                 func(c *Config) { c.MaxRestarts, c.RestartOn = 1, "137,sigsegv" },
-		"--restart-on=1 has no effect without --max-restarts":                 func(c *Config) { c.RestartOn, c.Origin = "1", map[string]string{"restart-on": "flag --restart-on"} },
-		"--port=64000 leaves no ports for a second attempt":                   func(c *Config) { c.MaxRestarts, c.Port = 1, 64000 },
-		"--restart-on=999: 999 is no exit code: they are 1 to 255":            func(c *Config) { c.MaxRestarts, c.RestartOn = 1, "999" },
-		`--restart-on=+1,137: "137" has no + or - before it, and others have`: func(c *Config) { c.MaxRestarts, c.RestartOn = 1, "+1,137" },
+		"--max-restarts=-1 must not be negative":                            func(c *Config) { c.MaxRestarts = -1 },
+		`--restart-on=137,sigsegv: "sigsegv" is not an exit code`:               func(c *Config) { c.MaxRestarts, c.RestartOn = 1, "137,sigsegv" },
+		"--restart-on=1 has no effect without --max-restarts":                   func(c *Config) { c.RestartOn, c.Origin = "1", map[string]string{"restart-on": "flag --restart-on"} },
+		"--port=64000 leaves no ports for a second attempt":                     func(c *Config) { c.MaxRestarts, c.Port = 1, 64000 },
+		"--restart-on=999: 999 is not an exit code of a failure: want 1 to 255": func(c *Config) { c.MaxRestarts, c.RestartOn = 1, "999" },
+		`--restart-on=+1,137: "137" has no + or -, but other entries have`:      func(c *Config) { c.MaxRestarts, c.RestartOn = 1, "+1,137" },
 	} {
 		c := Defaults()
 		change(&c)

@@ -39,7 +39,7 @@ type Place struct {
 // so that several can run at once.
 func Find(cfg config.Config) (p Place, err error) {
 	if p.Dir, err = rundir.Create(); err != nil {
-		return p, failure.New(names.ExitUsage, cmp.Or(shortage.Way(err), "set "+names.EnvDir+" to a directory of yours with mode 0700"), "%s", phrase.OneLine(err))
+		return p, failure.New(names.ExitUsage, cmp.Or(shortage.Way(err), "set "+names.EnvDir+" to a directory that you own, with mode 0700"), "%s", phrase.OneLine(err))
 	}
 	p.Socket = filepath.Join(p.Dir, names.BrokerSocket)
 	p.listener, err = rundir.Listen(p.Socket)

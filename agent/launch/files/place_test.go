@@ -63,7 +63,7 @@ func TestFindPlace(t *testing.T) {
 	require.NoError(t, second.Note(plan.Plan{Job: "second"}))
 
 	_, err = Find(config.Config{})
-	require.ErrorContains(t, err, "another process listens there")
+	require.ErrorContains(t, err, "another process listens on it")
 	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 	for _, p := range []Place{first, second} {
 		planned, err := LoadPlan(p.Socket)
@@ -85,7 +85,7 @@ func TestFindPlaceWithoutRoomForSockets(t *testing.T) {
 	deep := filepath.Join(base, strings.Repeat("d", rundir.MaxSocketPath-len(base)-len("/broker.sock")-1))
 	t.Setenv(names.EnvDir, deep)
 	_, err := Find(config.Config{Rehearsal: config.Rehearsal{Fake: 2, FakeGiven: true}})
-	require.ErrorContains(t, err, "a unix socket takes 107 at most")
+	require.ErrorContains(t, err, "bytes, at most 107")
 	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 	left, err := os.ReadDir(deep)
 	require.NoError(t, err)
@@ -168,7 +168,7 @@ func TestPlaceWithoutDescriptors(t *testing.T) {
 	}{
 		{syscall.EMFILE, "raise the limit of open files: ulimit -n 65536"},
 		{syscall.EACCES, "another agent run may be running here; MUSTER_DIR sets another directory for this one"},
-		{&rundir.PathTooLongError{}, "set MUSTER_DIR to a shorter directory"},
+		{&rundir.PathTooLongError{}, "set MUSTER_DIR to a directory with a shorter path"},
 	} {
 		var f *failure.Failure
 		require.ErrorAs(t, socketFailure(c.err), &f)

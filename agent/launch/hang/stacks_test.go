@@ -43,7 +43,7 @@ func TestTakeStacks(t *testing.T) {
 		workers := map[string]Asker{
 			"w-0": telling{Worker: hangtest.Worker{Stage: s, Name: "0"}, text: atStep},
 			"w-1": telling{Worker: hangtest.Worker{Stage: s, Name: "1"}, took: time.Hour},
-			"w-2": telling{Worker: hangtest.Worker{Stage: s, Name: "2"}, err: errors.New("its agent is too old to take stacks")},
+			"w-2": telling{Worker: hangtest.Worker{Stage: s, Name: "2"}, err: errors.New("the agent of the worker is too old to take stacks")},
 			"w-3": hangtest.Worker{Stage: s, Name: "3"},
 		}
 		began := time.Now()
@@ -54,7 +54,7 @@ func TestTakeStacks(t *testing.T) {
 			"rank 0 on w-0: waiting for 10.0.0.1:80 at train.py:40 step (python3, pid 2; recvfrom)",
 			`  File "/app/train.py", line 40 in step`,
 		}, stacks.Lines(at.Ranks[:1], nil))
-		require.Equal(t, []string{"  w-1: no stacks: no answer in time", "  w-2: no stacks: its agent is too old to take stacks", "  w-3: no stacks: the worker cannot answer"},
+		require.Equal(t, []string{"  w-1: no stacks: no answer in time", "  w-2: no stacks: the agent of the worker is too old to take stacks", "  w-3: no stacks: the worker cannot answer"},
 			at.Lines(stacks.Verdict{})[len(at.Lines(stacks.Verdict{}))-3:])
 	})
 }

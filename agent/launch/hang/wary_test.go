@@ -24,7 +24,7 @@ func TestAWaryWatch(t *testing.T) {
 		"a rank waits for clients":         {set: func(s *hangtest.Stage) { s.Call = "epoll_wait" }},
 		"a rank waits for a connection":    {set: func(s *hangtest.Stage) { s.Call = "accept4" }},
 		"where it sits is not shown":       {set: func(s *hangtest.Stage) { s.Call = "" }},
-		"a worker cannot be asked":         {set: func(s *hangtest.Stage) { s.Err["1"] = errors.New("its link is down") }},
+		"a worker cannot be asked":         {set: func(s *hangtest.Stage) { s.Err["1"] = errors.New("the link is down") }},
 		"a rank computes and says nothing": {set: func(s *hangtest.Stage) { s.CPU["2"] = 1 }},
 		"our own reader does not read":     {set: func(s *hangtest.Stage) { s.Wait = 1 }},
 	} {

@@ -141,7 +141,7 @@ func TestHangOfMany(t *testing.T) {
 // TestNoVerdict checks that a worker that cannot be asked is reported once, and not as a hang.
 func TestNoVerdict(t *testing.T) {
 	for name, set := range map[string]func(s *hangtest.Stage){
-		"down":      func(s *hangtest.Stage) { s.Err["1"] = errors.New("its link is down") },
+		"down":      func(s *hangtest.Stage) { s.Err["1"] = errors.New("the link is down") },
 		"too many":  func(s *hangtest.Stage) { s.Left = 3 },
 		"not there": func(s *hangtest.Stage) { s.Err["0"], s.Err["1"], s.Err["2"] = errNoAnswer, errNoAnswer, errNoAnswer },
 	} {
@@ -155,7 +155,7 @@ func TestNoVerdict(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s := hangtest.New()
-		s.Err["1"] = errors.New("its link is down")
+		s.Err["1"] = errors.New("the link is down")
 		require.Equal(t, []string{"unknown 10.0", "hang 40.0"}, standAndWatch(t, s, 3, time.Hour, func(_ *Watch, second int) {
 			if second == 29*60 {
 				s.Change(func() { delete(s.Err, "1") }) // asked at 30 min for the first time

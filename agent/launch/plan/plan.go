@@ -63,7 +63,7 @@ func Make(s Situation) (Plan, error) {
 	}
 	launch, err := f.Prepare(cluster)
 	if err != nil {
-		return Plan{}, failure.Usage("docs/guides/frameworks.md says what each framework needs", "%w", err)
+		return Plan{}, failure.Usage("docs/guides/frameworks.md lists what each framework needs", "%w", err)
 	}
 	if launch, err = framework.Decide(launch, s.Config.Success); err != nil {
 		return Plan{}, failure.Usage("--success=auto leaves it to the framework", "%w", err)

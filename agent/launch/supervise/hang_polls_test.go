@@ -168,8 +168,10 @@ func TestRanksThatDoNotPoll(t *testing.T) {
 		"one that sits still may serve": {set: func(s *hangtest.Stage, d *pollDoing) {
 			s.Wary, s.CPU["1"], d.calls["1"], s.Call = true, 0, "", "epoll_wait"
 		}},
-		"a worker cannot tell":     {set: func(_ *hangtest.Stage, d *pollDoing) { d.err = errors.New("its agent is too old to take stacks") }},
-		"a worker cannot be asked": {set: func(s *hangtest.Stage, _ *pollDoing) { s.Err["1"] = errors.New("its link is down") }},
+		"a worker cannot tell": {set: func(_ *hangtest.Stage, d *pollDoing) {
+			d.err = errors.New("the agent of the worker is too old to take stacks")
+		}},
+		"a worker cannot be asked": {set: func(s *hangtest.Stage, _ *pollDoing) { s.Err["1"] = errors.New("the link is down") }},
 		"there is one rank alone":  {ranks: 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -222,13 +222,13 @@ func TestJudgeJob(t *testing.T) {
 			t.Refused(nil, &broker.UnknownHostError{Host: "x", Known: []string{"w-0"}})
 			t.Left("0")
 			t.Answered("0", wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, nil)
-		}, 255, false, 255, `unknown host "x": the 1 known are w-0; mpirun exited with 255`},
+		}, 255, false, 255, `unknown host "x": the workers are w-0; mpirun exited with 255`},
 		"an unknown host, mpirun hung": {func(t *Tally) {
 			t.Refused(nil, &broker.UnknownHostError{Host: "x", Known: []string{"w-0"}})
 			t.Report("w-0", rank("0", 143, 15))
-		}, 1, true, 255, `unknown host "x": the 1 known are w-0; mpirun did not end by itself`},
-		"an ambiguous host, mpirun exited with 0": {func(t *Tally) { t.Refused(nil, errors.New(`host "x" is more than one worker`)) },
-			0, false, 255, `mpirun exited with 0, but host "x" is more than one worker`},
+		}, 1, true, 255, `unknown host "x": the workers are w-0; mpirun did not end by itself`},
+		"an ambiguous host, mpirun exited with 0": {func(t *Tally) { t.Refused(nil, errors.New(`host "x" stands for several workers`)) },
+			0, false, 255, `mpirun exited with 0, but host "x" stands for several workers`},
 		"a daemon crashed when its ranks had ended": {func(t *Tally) {
 			t.Report("w-2", late)
 			t.Answered("2", wire.ExitRecord{Code: 139, Signal: 11}, nil)

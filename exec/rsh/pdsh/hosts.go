@@ -32,7 +32,7 @@ func expand(pattern string) ([]string, error) {
 	}
 	end := strings.IndexByte(pattern[open:], ']') + open
 	if end < open {
-		return nil, fmt.Errorf("pdsh: %q: a bracket is not closed", pattern)
+		return nil, fmt.Errorf("pdsh: %q: missing closing bracket", pattern)
 	}
 	head, inner := pattern[:open], pattern[open+1:end]
 	if head == "" && end == len(pattern)-1 && strings.Contains(inner, ":") {
@@ -61,7 +61,7 @@ func expand(pattern string) ([]string, error) {
 }
 
 func tooMany(what string) error {
-	return fmt.Errorf("pdsh: %q is more than %d hosts", what, maxHosts)
+	return fmt.Errorf("pdsh: too many hosts: %q has more than %d", what, maxHosts)
 }
 
 // numbers returns 08, 09 and 10 for "08-10", with as many digits as the first number.
@@ -73,7 +73,7 @@ func numbers(part string) ([]string, error) {
 	from, err1 := strconv.ParseUint(first, 10, 32)
 	to, err2 := strconv.ParseUint(last, 10, 32)
 	if err1 != nil || err2 != nil || from > to || to-from >= maxHosts {
-		return nil, fmt.Errorf("%q is no range of numbers", part)
+		return nil, fmt.Errorf("%q is not a range of numbers", part)
 	}
 	var list []string
 	for n := from; n <= to; n++ {

@@ -71,7 +71,7 @@ func Parse(words []string, getenv func(string) string, stdin io.Reader) (Job, er
 		return Job{}, err
 	}
 	if way == "exec" {
-		return Job{}, &hinted{"pdsh: -R exec runs commands on this machine, which is not served", "leave -R away: commands then run on the workers"}
+		return Job{}, &hinted{"pdsh: -R exec is not supported: it runs commands on this machine", "omit -R: commands then run on the workers"}
 	}
 	if file := getenv("WCOLL"); file != "" && len(j.Hosts) == 0 && !j.Everywhere {
 		if err := j.list("^"+file, false); err != nil {
@@ -83,7 +83,7 @@ func Parse(words []string, getenv func(string) string, stdin io.Reader) (Job, er
 	}
 	j.words = rest
 	if strings.Join(rest, "") == "" {
-		return Job{}, &hinted{"pdsh: no command given: reading commands from standard input is not served", "pdsh -w worker-0,worker-1 hostname"}
+		return Job{}, &hinted{"pdsh: no command given; commands on standard input are not supported", "pdsh -w worker-0,worker-1 hostname"}
 	}
 	return j, nil
 }
@@ -92,7 +92,7 @@ func Parse(words []string, getenv func(string) string, stdin io.Reader) (Job, er
 func (j *Job) Add(hosts []string) error {
 	j.Hosts = slices.DeleteFunc(append(j.Hosts, hosts...), func(h string) bool { return slices.Contains(j.exclude, h) })
 	if len(j.Hosts) == 0 {
-		return &hinted{"pdsh: no remote hosts specified", "pdsh -w worker-[0-3] hostname; -a is all workers, `agent hosts` lists them"}
+		return &hinted{"pdsh: no remote hosts specified", "pdsh -w worker-[0-3] hostname; -a means all workers, `agent hosts` lists them"}
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func (j *Job) flag(c byte) error {
 		return rsh.ErrVersion
 	case 'b', 'd', 'i':
 	case 'g', 'X', 'F':
-		return &hinted{fmt.Sprintf("pdsh: option -%c: genders are not served", c), "-a is all workers, -w names some"}
+		return &hinted{fmt.Sprintf("pdsh: option -%c is not supported: there are no genders", c), "-a means all workers, -w names some"}
 	default:
 		return &hinted{fmt.Sprintf("pdsh: unknown option -%c", c), "pdsh -h lists the options"}
 	}
@@ -163,7 +163,7 @@ func (j *Job) value(c byte, value string) error {
 	case 'f', 'u', 't':
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 0 || c == 'f' && n == 0 {
-			return fmt.Errorf("pdsh: -%c %s: it takes a number, as in -%c 4", c, value, c)
+			return fmt.Errorf("pdsh: -%c %s: want a number, as in -%c 4", c, value, c)
 		}
 		if c == 'f' {
 			j.FanOut = n
@@ -195,7 +195,7 @@ func (j *Job) list(list string, out bool) error {
 				return err
 			}
 		case '/':
-			return &hinted{fmt.Sprintf("pdsh: %s: patterns are not served", entry), "ranges are: worker-[0-3]"}
+			return &hinted{fmt.Sprintf("pdsh: %s: patterns are not supported", entry), "write a range as worker-[0-3]"}
 		case '-':
 			if err := j.host(entry[1:], true); err != nil {
 				return err

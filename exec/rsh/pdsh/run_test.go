@@ -117,7 +117,7 @@ func TestNoBrokerIsSaidForEachHostAndHintedOnce(t *testing.T) {
 	var o, c strings.Builder
 	code := Run("/nowhere", parse(t, "-S", "-w", "w[1-3]", "true"), Output{Name: "p", Out: &o, Err: &c})
 	require.Equal(t, 255, code)
-	require.Equal(t, 3, strings.Count(c.String(), "no launcher is running here"))
+	require.Equal(t, 3, strings.Count(c.String(), "no launcher runs here"))
 	require.Equal(t, 1, strings.Count(c.String(), "hint: "))
 }
 

@@ -37,7 +37,7 @@ func joinRows() []row {
 			during: comesLate(19), wants: []want{attempts(1), soonTogether(19)}},
 		{key: "join/missing", what: "agent join: a member never comes", alone: true, ci: true, never: []int{2}, code: 75,
 			worker: join(3, []string{framework + "plain", "--timeout=20s"}, python("train.py", "plain")...), env: []string{token},
-			wants: []want{saidTimes(2, "2 of 3 members came within 20s: rank 2: ")}},
+			wants: []want{saidTimes(2, "2 of 3 members joined within 20s: rank 2: ")}},
 		{key: "join/fails", what: "agent join: a member fails, the others stop", alone: true, ci: true, code: 7,
 			worker: join(3, []string{framework + "plain"}, "sh", "-c", `[ "$RANK" = 1 ] && sleep 3 && exit 7; sleep 1000`), env: []string{token},
 			wants: []want{saidTimes(3, "rank 1 on "+worker(1)+" exited with 7")}},

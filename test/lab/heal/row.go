@@ -237,7 +237,7 @@ func podRows() []row {
 			wants: []want{attempts(2), resumes, within("seconds from a pod's deletion to the new attempt's first line", 90*time.Second)}},
 		{key: "pod/drained", what: "SIGTERM to a pod: its rank writes the checkpoint, no restart is used up", venv: "torch", ci: true, times: 3,
 			flags: []string{framework + "torch", "--max-restarts=1"}, argv: script, env: append(steps, "HEAL_SAVE=term"), during: deletes(1, 10),
-			wants: []want{attempts(2), resumes, left, says("that uses up no restart")}},
+			wants: []want{attempts(2), resumes, left, says("this does not count as a restart")}},
 		{key: "node/off", what: "a node loses its power", venv: "torch", times: 2, limit: 6 * time.Minute,
 			flags: flags, argv: script, env: steps, during: loses(10),
 			wants: []want{attempts(2), resumes, within("seconds from a node's loss to the new attempt's first line", 90*time.Second)}},
