@@ -29,6 +29,11 @@ func formats() map[string]int {
 	}
 }
 
+// literals has the index of the text among the values of each type that is a message.
+func literals() map[string]int {
+	return map[string]int{"obstacle": 1, "errLost": 0} // agent/controller, agent/jobs
+}
+
 // Collect returns the messages of the product in the repository at root, in the order of their files.
 // Messages that only name the step that failed, as in `read …: …`, are left out: what follows the colon is
 // a message of its own, or one of the operating system or the API server.
@@ -75,16 +80,10 @@ func ofFile(root, path string) ([]Message, error) {
 		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok {
-			return true
-		}
-		at, ok := textAt(call.Fun)
-		if !ok || at >= len(call.Args) {
-			return true
-		}
-		if text, ok := constant(call.Args[at]); ok {
-			add(text, call.Pos())
+		if e := textOf(n); e != nil {
+			if text, ok := constant(e); ok {
+				add(text, n.Pos())
+			}
 		}
 		return true
 	})
@@ -93,6 +92,27 @@ func ofFile(root, path string) ([]Message, error) {
 
 // ruleMessage finds what the API server says when an object breaks a rule of the CRD.
 var ruleMessage = regexp.MustCompile(`^//\s*\+kubebuilder:validation:.*message="([^"]*)"`)
+
+// textOf returns the text of a call or a literal that makes a message, or nil.
+func textOf(n ast.Node) ast.Expr {
+	var values []ast.Expr
+	var at int
+	var ok bool
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		values = n.Args
+		at, ok = textAt(n.Fun)
+	case *ast.CompositeLit:
+		values = n.Elts
+		if of, named := n.Type.(*ast.Ident); named {
+			at, ok = literals()[of.Name]
+		}
+	}
+	if !ok || at >= len(values) {
+		return nil
+	}
+	return values[at]
+}
 
 // textAt returns the index of the text among the arguments of a call of f.
 func textAt(f ast.Expr) (int, bool) {
@@ -114,7 +134,8 @@ func textAt(f ast.Expr) (int, bool) {
 	return 0, false
 }
 
-// constant returns the value of a string literal, or of several that are added.
+// constant returns the value of a string literal, of several that are added, or the format of a
+// fmt.Sprintf. It has … for an added value that is not constant.
 func constant(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -123,7 +144,17 @@ func constant(e ast.Expr) (string, bool) {
 	case *ast.BinaryExpr:
 		x, okX := constant(e.X)
 		y, okY := constant(e.Y)
-		return x + y, okX && okY && e.Op == token.ADD
+		if !okX {
+			x = "…"
+		}
+		if !okY {
+			y = "…"
+		}
+		return x + y, (okX || okY) && e.Op == token.ADD
+	case *ast.CallExpr:
+		if of, ok := e.Fun.(*ast.SelectorExpr); ok && of.Sel.Name == "Sprintf" && len(e.Args) > 0 {
+			return constant(e.Args[0])
+		}
 	case *ast.ParenExpr:
 		return constant(e.X)
 	}
@@ -141,6 +172,9 @@ func Pattern(format string) string {
 
 // step reports whether a message says only which step failed, or is made of its parts alone.
 func step(text string) bool {
+	if strings.HasPrefix(text, "unknown ") {
+		return false
+	}
 	words := func(s string) int {
 		return len(slices.DeleteFunc(strings.Fields(s), func(w string) bool { return !strings.ContainsFunc(w, letter) }))
 	}

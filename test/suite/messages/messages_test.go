@@ -42,6 +42,10 @@ func f() error {
 	_ = failure.New(70, "report it", "it broke: %d", 1)
 	_ = fmt.Errorf("read %s: %w", a, err)
 	_ = fmt.Errorf("%s: %w", a, err)
+	_ = errors.New(name + " has no " + "log")
+	_ = fmt.Errorf("unknown flag: %s", a)
+	_ = &obstacle{reason, fmt.Sprintf("%d workers are too many", n)}
+	_ = obstacle{}
 	return fmt.Errorf(text, err)
 }
 `), 0o600))
@@ -52,6 +56,9 @@ func f() error {
 		{"the link is lost", "exec/a.go:6"},
 		{"output is dropped", "exec/a.go:9"},
 		{"--a=… is no number", "exec/a.go:11"},
+		{"… has no log", "exec/a.go:15"},
+		{"unknown flag: …", "exec/a.go:16"},
+		{"… workers are too many", "exec/a.go:17"},
 	}, all)
 }
 
