@@ -33,7 +33,7 @@ func (c *conversion) metadata() {
 	case c.job.Name == "":
 		name.fatal("give metadata.name", "the job has no name")
 	case len(c.job.Name) > longestName:
-		name.fatal("choose a shorter one, and update references to the job", "%s has %d characters, a LaunchJob's at most %d: its pods are named after it", c.job.Name, len(c.job.Name), longestName)
+		name.fatal("choose a shorter one, and update references to the job", "%s has %d characters, but the name of a LaunchJob has at most %d: its pods are named after it", c.job.Name, len(c.job.Name), longestName)
 	case !jobName.MatchString(c.job.Name):
 		name.fatal("choose another one, as in "+plainName(c.job.Name), "%s: a LaunchJob's name starts with a letter and has only lowercase letters, digits and dashes", c.job.Name)
 	}

@@ -75,7 +75,7 @@ func (c *conversion) command(t *corev1.PodTemplateSpec, name string, in reader) 
 		return
 	}
 	at.at("command").fatal("write the image's own command into the template, or bake the agent into the image and give --delivery=baked",
-		"there is none, and an agent that is brought along can only be put before a command")
+		"the container has no command, and the injected agent can only be put before one")
 }
 
 // isLauncher reports whether a program starts ranks on other hosts.
@@ -95,7 +95,7 @@ func (c *conversion) implementation(r reader) {
 	case "mpich":
 		c.job.Spec.Framework = "mpich"
 	default:
-		r.fatal("it takes OpenMPI, Intel (IntelMPI in v1alpha2), MPICH", "%q is not known", given)
+		r.fatal("want OpenMPI, Intel (IntelMPI in v1alpha2) or MPICH", "unknown MPI implementation %q", given)
 	}
 }
 
@@ -119,7 +119,7 @@ func (c *conversion) pair(f family, main reader) (launcher, worker *replica, all
 	specs := c.spec.at("mpiReplicaSpecs")
 	switch {
 	case launcher == nil && specs.has():
-		specs.like("Launcher").fatal("give mpiReplicaSpecs.Launcher", "an MPIJob needs one launcher, in which mpirun runs")
+		specs.like("Launcher").fatal("give mpiReplicaSpecs.Launcher", "an MPIJob requires one launcher, where mpirun runs")
 	case worker == nil && specs.has():
 		specs.like("Worker").fatal("give mpiReplicaSpecs.Worker.replicas a number from 1; a launcher alone is not a distributed run", "the job has no workers")
 	}

@@ -47,7 +47,7 @@ func (c *conversion) units(worker *replica) (each int32) {
 	name := kind.text()
 	kind.mention(name == nvidiaGPU || name == "cpu", "what slots are counted by")
 	if name != "" && name != nvidiaGPU && name != "cpu" {
-		kind.warn("", "it takes %s and cpu; %s is used", nvidiaGPU, nvidiaGPU)
+		kind.warn("", "want %s or cpu: %s is used", nvidiaGPU, nvidiaGPU)
 	}
 	if name != "cpu" {
 		name = nvidiaGPU
@@ -104,7 +104,7 @@ func (c *conversion) launcherOnly(launcher *replica) {
 	}
 	const master = "node-role.kubernetes.io/master"
 	if on := c.spec.at("launcherOnMaster"); on.flag() {
-		on.warn("newer clusters call it node-role.kubernetes.io/control-plane: change the launcher's template", "the launcher asks for a node labelled %s", master)
+		on.warn("newer clusters call it node-role.kubernetes.io/control-plane: change the launcher's template", "the launcher asks for a node labeled %s", master)
 		launcher.template.Spec.Tolerations = []corev1.Toleration{{Key: master, Effect: corev1.TaintEffectNoSchedule}}
 		launcher.template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{

@@ -42,9 +42,9 @@ func (c *conversion) replicas(specs reader, f family, main reader) (all []replic
 		known := slices.Contains(lower(f.types), strings.ToLower(key))
 		switch {
 		case !known:
-			specs.at(key).fatal("it takes "+strings.Join(f.types, ", "), "this kind has no replica type %s", key)
+			specs.at(key).fatal("want "+strings.Join(f.types, ", "), "this kind has no replica type %s", key)
 		case seen[strings.ToLower(key)]:
-			specs.at(key).fatal("keep one", "%s is there twice", key)
+			specs.at(key).fatal("keep one", "%s appears twice", key)
 		}
 		seen[strings.ToLower(key)] = true
 	}
@@ -83,7 +83,7 @@ func (c *conversion) replicaRestart(r *replica) {
 	case "Always", "OnFailure", "Never", "ExitCode":
 		r.restart = policy
 	default:
-		given.fatal("it takes Always, OnFailure, Never, ExitCode", "%q is not a restart policy", policy)
+		given.fatal("want Always, OnFailure, Never or ExitCode", "%q is not a restart policy", policy)
 	}
 	if r.template.Spec.RestartPolicy != "" {
 		r.in.at("template").at("spec").at("restartPolicy").note("the operator overrides it with that of the replica type, which is %s", r.restart)

@@ -37,7 +37,7 @@ func (c *conversion) template(r reader) corev1.PodTemplateSpec {
 		r.at("spec").at("containers").fatal("give one", "the template has no container")
 	}
 	if len(t.Spec.EphemeralContainers) > 0 {
-		r.at("spec").at("ephemeralContainers").fatal("remove them; kubectl debug adds one to a running pod", "no pod can be created with them")
+		r.at("spec").at("ephemeralContainers").fatal("remove them; kubectl debug adds one to a running pod", "a pod cannot be created with ephemeral containers")
 	}
 	meta := r.at("metadata")
 	for _, key := range meta.keys() {

@@ -39,10 +39,10 @@ func (c *conversion) runtime() reader {
 	name, group := ref.at("name").text(), ref.at("apiGroup").text()
 	kind := cmp.Or(ref.at("kind").text(), "ClusterTrainingRuntime")
 	if group != "" && group != trainerGroup {
-		ref.at("apiGroup").fatal("", "it takes %s", trainerGroup)
+		ref.at("apiGroup").fatal("", "want %s", trainerGroup)
 	}
 	if kind != "ClusterTrainingRuntime" && kind != "TrainingRuntime" {
-		ref.at("kind").fatal("it takes ClusterTrainingRuntime, TrainingRuntime", "%s is not known", kind)
+		ref.at("kind").fatal("want ClusterTrainingRuntime or TrainingRuntime", "unknown kind %s", kind)
 	}
 	rt := reader{nil, "runtime", c.object.book}
 	if found := c.o.Runtimes[kind+"/"+name]; found != nil {
@@ -57,11 +57,11 @@ func (c *conversion) runtime() reader {
 	trainer := c.spec.at("trainer")
 	if bare := trainer.at("image").has() && trainer.at("command").has(); distributed && bare && (source == "torch" || source == "jax" || source == "xgboost") {
 		ref.at("name").warn("kubectl get "+strings.ToLower(kind)+" "+name+" -o yaml, as one more -f",
-			"its %s is not among the documents: image, command and resources are the job's own, and nothing else of the runtime is known", kind)
+			"the %s is not among the documents: image, command and resources come from the job, and the rest of the runtime is missing", kind)
 		rt.value = bareRuntime(source)
 		return rt
 	}
-	ref.at("name").fatal("kubectl get "+strings.ToLower(kind)+" "+name+" -o yaml, as one more -f", "its pods are defined by the %s %s, which is not among the documents", kind, name)
+	ref.at("name").fatal("kubectl get "+strings.ToLower(kind)+" "+name+" -o yaml, as one more -f", "the pods are defined by %s %s, which is not among the documents", kind, name)
 	return rt
 }
 

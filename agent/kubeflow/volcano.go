@@ -68,7 +68,7 @@ func (c *conversion) volcanoMPI(tasks []*task, p plugins) {
 		}
 	}
 	if launcher == nil || worker == nil {
-		c.spec.at("tasks").fatal("name them in the arguments of the plugin mpi", "there is no task %s, or no task %s", p.names["launcher"], p.names["worker"])
+		c.spec.at("tasks").fatal("name them in the arguments of the plugin mpi", "task %s or task %s is missing", p.names["launcher"], p.names["worker"])
 		return
 	}
 	c.mpi(launcher, worker, reader{nil, "spec.slots", c.object.book})

@@ -114,7 +114,7 @@ func (c *conversion) otherPlugins(in reader) {
 		}
 		svc.mentionNone()
 		if !open {
-			svc.warn("docs/join.md has one", "no NetworkPolicy is created, which kept other pods away")
+			svc.warn("docs/join.md has one", "no NetworkPolicy is created: other pods can reach the pods of the job")
 		}
 	}
 	if ssh := in.at("ssh"); ssh.has() {
