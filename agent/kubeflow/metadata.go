@@ -11,7 +11,7 @@ import (
 var serversOwn = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink", "clusterName"}
 
 // theServers is the text of the finding for all of them.
-const theServers = "the API server's own: the new object gets its own"
+const theServers = "set by the API server: the new object gets its own value"
 
 // lastApplied is the annotation in which kubectl keeps the old object.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"

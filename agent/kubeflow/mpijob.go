@@ -107,7 +107,7 @@ func (c *conversion) launcherRestarts(launcher, worker *replica) {
 		c.restarts([]replica{*launcher}, c.policy("backoffLimit"), 6)
 	}
 	if worker != nil {
-		worker.in.at("restartPolicy").mention(worker.restart == "Never", "the launcher's counts: a worker that fails ends the attempt")
+		worker.in.at("restartPolicy").mention(worker.restart == "Never", "the launcher's policy applies: a worker that fails ends the attempt")
 	}
 }
 

@@ -21,7 +21,7 @@ func mpiJobV1alpha1(c *conversion) {
 	worker.template.Spec.RestartPolicy = ""
 	launcher := replica{in: c.spec, role: "launcher", count: 1, template: *worker.template.DeepCopy(), container: worker.container, restart: "OnFailure"}
 	if policy != "" {
-		in.at("spec").at("restartPolicy").note("of the launcher's pod; what counts is backoffLimit, and workers are kept for the launcher")
+		in.at("spec").at("restartPolicy").note("it applies to the launcher's pod: backoffLimit limits restarts, and workers stay for the launcher")
 	}
 	units := c.units(&worker)
 	c.launcherOnly(&launcher)
@@ -45,7 +45,7 @@ func mpiJobV1alpha1(c *conversion) {
 func (c *conversion) units(worker *replica) (each int32) {
 	kind := c.spec.at("processingResourceType")
 	name := kind.text()
-	kind.mention(name == nvidiaGPU || name == "cpu", "what slots are counted by")
+	kind.mention(name == nvidiaGPU || name == "cpu", "the resource by which slots are counted")
 	if name != "" && name != nvidiaGPU && name != "cpu" {
 		kind.warn("", "want %s or cpu: %s is used", nvidiaGPU, nvidiaGPU)
 	}
@@ -64,8 +64,8 @@ func (c *conversion) units(worker *replica) (each int32) {
 		node = *perNode
 	}
 	if !total.has() {
-		c.spec.at("gpusPerNode").mention(true, "it counts beside gpus")
-		c.spec.at("processingUnitsPerNode").mention(true, "it counts beside processingUnits")
+		c.spec.at("gpusPerNode").mention(true, "used together with gpus")
+		c.spec.at("processingUnitsPerNode").mention(true, "used together with processingUnits")
 	}
 	o, _ := own(&worker.template, worker.container)
 	all := total.count()

@@ -49,7 +49,7 @@ func (c *conversion) runtime() reader {
 		rt.value = found
 		rt.at("apiVersion").take()
 		rt.at("kind").take()
-		rt.at("metadata").mention(true, "of the runtime itself, of which nothing is made")
+		rt.at("metadata").mention(true, "it belongs to the runtime itself, which is not converted")
 		c.runtimeRead = rt
 		return rt
 	}
@@ -167,7 +167,7 @@ func (c *conversion) trainedByMPI(jobs []*replicatedJob, mpi, procs reader, n in
 		c.job.Spec.Launcher.Slots = c.job.Spec.Slots
 	}
 	c.restarts([]replica{*launcher}, launcher.in.at("backoffLimit"), 6)
-	worker.in.at("backoffLimit").mention(false, "the launcher's counts")
+	worker.in.at("backoffLimit").mention(false, "the launcher's value applies")
 	return true
 }
 

@@ -45,7 +45,7 @@ func (c *conversion) tasks() (all []*task) {
 		t.template = c.template(in.at("template"))
 		t.restart = string(t.template.Spec.RestartPolicy)
 		t.template.Spec.RestartPolicy = ""
-		in.at("dependsOn").mention(true, "the members of a LaunchJob are made at once, and wait for each other in their pods")
+		in.at("dependsOn").mention(true, "the members of a LaunchJob are created at once, and wait for each other in their pods")
 		all = append(all, t)
 	}
 	if len(all) == 0 && !specs.has() {

@@ -41,7 +41,7 @@ func (c *conversion) plugins(tasks []*task) plugins {
 	}
 	p.svc = in.at("svc").has() || p.framework != "plain"
 	p.env = in.at("env").has()
-	in.at("env").mention(true, "VC_TASK_INDEX and VK_TASK_INDEX are set where they can be")
+	in.at("env").mention(true, "VC_TASK_INDEX and VK_TASK_INDEX are set where possible")
 	if !in.at("pytorch").has() && !in.at("tensorflow").has() && !in.at("mpi").has() {
 		p.ranks(tasks)
 	}

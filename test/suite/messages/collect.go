@@ -24,8 +24,9 @@ type Message struct {
 func formats() map[string]int {
 	return map[string]int{
 		"fmt.Errorf": 0, "errors.New": 0, "failure.Usage": 1, "failure.New": 2, ".Warn": 0, ".Error": 0,
-		// agent/failure itself, agent/progress, agent/kubeflow and exec/session.
-		"Usage": 1, "New": 2, "wrong": 1, ".fatal": 1, ".warn": 1, ".refuse": 1,
+		// agent/failure itself, agent/progress, agent/kubeflow, exec/session and agent/serve.
+		"Usage": 1, "New": 2, "wrong": 1, ".fatal": 1, ".warn": 1, ".refuse": 1, ".unchanged": 1,
+		".mention": 1, ".note": 0,
 	}
 }
 
