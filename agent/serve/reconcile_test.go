@@ -245,7 +245,7 @@ func TestFollows(t *testing.T) {
 	require.Equal(t, map[string]string{"pool": "a"}, w.job().Spec.Roles[1].Template.Spec.NodeSelector, "its pods are there")
 	heard := w.heard()
 	require.Len(t, heard, 1)
-	require.Contains(t, heard[0], "Warning ChangeNotCarried the number of workers of a job that is not elastic")
+	require.Contains(t, heard[0], "Warning ChangeNotCarried workers can be changed only in an elastic job")
 }
 
 // TestOffAndOn checks that without the label the LaunchJob keeps running, but is not mirrored.
