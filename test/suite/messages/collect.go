@@ -68,22 +68,23 @@ func ofFile(root, path string) ([]Message, error) {
 		return nil, err
 	}
 	var all []Message
-	add := func(text string, at token.Pos) {
-		if text = Pattern(text); !step(text) {
+	add := func(text string, at token.Pos, whole bool) {
+		if text = Pattern(text); whole || !step(text) {
 			all = append(all, Message{text, fmt.Sprintf("%s:%d", name, set.Position(at).Line)})
 		}
 	}
 	for _, group := range file.Comments {
 		for _, c := range group.List {
 			if text := ruleMessage.FindStringSubmatch(c.Text); text != nil {
-				add(text[1], c.Pos())
+				add(text[1], c.Pos(), true)
 			}
 		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if e := textOf(n); e != nil {
 			if text, ok := constant(e); ok {
-				add(text, n.Pos())
+				_, whole := n.(*ast.CompositeLit)
+				add(text, n.Pos(), whole && text != "")
 			}
 		}
 		return true
