@@ -29,9 +29,9 @@ func (c *conversion) metadata() {
 	c.job.Name, c.job.Namespace = name.text(), m.at("namespace").text()
 	switch {
 	case c.job.Name == "" && m.at("generateName").has():
-		m.at("generateName").fatal("give metadata.name", "kubectl apply needs a name; pods and the Service are named after it")
+		m.at("generateName").fatal("set metadata.name", "kubectl apply needs a name; pods and the Service are named after it")
 	case c.job.Name == "":
-		name.fatal("give metadata.name", "the job has no name")
+		name.fatal("set metadata.name", "the job has no name")
 	case len(c.job.Name) > longestName:
 		name.fatal("choose a shorter one, and update references to the job", "%s has %d characters, but the name of a LaunchJob has at most %d: its pods are named after it", c.job.Name, len(c.job.Name), longestName)
 	case !jobName.MatchString(c.job.Name):

@@ -56,7 +56,7 @@ func (c *conversion) units(worker *replica) (each int32) {
 	other, otherNode := c.spec.at("processingUnits"), c.spec.at("processingUnitsPerNode").count()
 	if other.has() {
 		if total.has() {
-			other.fatal("give one of them", "gpus and processingUnits are both given")
+			other.fatal("keep one of them", "gpus and processingUnits are both given")
 		}
 		total, perNode = other, otherNode
 	}
@@ -71,7 +71,7 @@ func (c *conversion) units(worker *replica) (each int32) {
 	all := total.count()
 	switch {
 	case all != nil && *all > node && *all%node != 0:
-		total.fatal("give a multiple, or replicas", "%d is not a multiple of %d on each node", *all, node)
+		total.fatal("set a multiple, or replicas", "%d is not a multiple of %d on each node", *all, node)
 	case all != nil && *all/node > mostPods:
 		total.fatal("run fewer", "a LaunchJob has at most %d workers", mostPods)
 		worker.count = 1
@@ -86,7 +86,7 @@ func (c *conversion) units(worker *replica) (each int32) {
 		}
 	}
 	if worker.count == 0 {
-		c.spec.at("replicas").fatal("give a number from 1", "the job has no workers")
+		c.spec.at("replicas").fatal("set a number from 1", "the job has no workers")
 	}
 	return each
 }

@@ -92,11 +92,11 @@ func (r reader) number() *int64 {
 		n = int64(v)
 	case float64:
 		if n = int64(v); float64(n) != v {
-			r.fatal("give a whole number", "want a number, not %v", v)
+			r.fatal("set a whole number", "want a number, not %v", v)
 			return nil
 		}
 	default:
-		r.fatal("give a number", "want a number, not %s", short(v))
+		r.fatal("set a number", "want a number, not %s", short(v))
 		return nil
 	}
 	return &n
@@ -109,7 +109,7 @@ func (r reader) count() *int32 {
 		return nil
 	}
 	if *n < 0 || *n > 1<<31-1 {
-		r.fatal("give a number from 0", "%d is out of range", *n)
+		r.fatal("set a number from 0", "%d is out of range", *n)
 		return nil
 	}
 	return new(int32(*n))

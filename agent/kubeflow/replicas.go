@@ -34,7 +34,7 @@ type family struct {
 // type do not matter. A type without pods is left out.
 func (c *conversion) replicas(specs reader, f family, main reader) (all []replica) {
 	if !specs.has() {
-		specs.fatal("give "+strings.Join(f.types, " or "), "the job has no replicas")
+		specs.fatal("add "+strings.Join(f.types, " or "), "the job has no replicas")
 		return nil
 	}
 	seen := map[string]bool{}
@@ -63,7 +63,7 @@ func (c *conversion) replicas(specs reader, f family, main reader) (all []replic
 			continue
 		}
 		if r.count > 1 && slices.Contains(f.one, t) {
-			in.at("replicas").fatal("give 1", "a job has one %s, not %d", t, r.count)
+			in.at("replicas").fatal("set 1", "a job has one %s, not %d", t, r.count)
 		}
 		r.template = c.template(in.at("template"))
 		r.container = ownContainer(r.template, main, f.container)

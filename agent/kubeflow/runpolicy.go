@@ -39,7 +39,7 @@ func (c *conversion) runPolicy() {
 func deadline(r reader) *int64 {
 	n := r.number()
 	if n != nil && *n < 1 {
-		r.fatal("omit it, or give at least 1 second", "the job would fail at once")
+		r.fatal("omit it, or set at least 1 second", "the job would fail at once")
 	}
 	return n
 }

@@ -116,7 +116,7 @@ func (c *conversion) trained(jobs []*replicatedJob, policy reader) bool {
 	}
 	c.procs(all, procs)
 	if n < 1 {
-		nodes.fatal("give a number from 1", "the job has no nodes")
+		nodes.fatal("set a number from 1", "the job has no nodes")
 	}
 	c.members(all)
 	c.restarts(all, worker.in.at("backoffLimit"), 6)
@@ -143,7 +143,7 @@ func (c *conversion) trainedByMPI(jobs []*replicatedJob, mpi, procs reader, n in
 		}
 	}
 	if launcher == nil || worker == nil {
-		mpi.fatal("give it replicatedJobs named launcher and node", "the runtime has no launcher, or no node")
+		mpi.fatal("add replicatedJobs named launcher and node", "the runtime has no launcher, or no node")
 		return false
 	}
 	slots := mpi.at("numProcPerNode")
@@ -160,7 +160,7 @@ func (c *conversion) trainedByMPI(jobs []*replicatedJob, mpi, procs reader, n in
 		worker.count = max(n-1, 1)
 	}
 	if worker.count < 1 {
-		c.spec.at("trainer").at("numNodes").fatal("give a number from 1", "the job has no nodes")
+		c.spec.at("trainer").at("numNodes").fatal("set a number from 1", "the job has no nodes")
 	}
 	c.mpi(launcher, worker, slots)
 	if asNode {

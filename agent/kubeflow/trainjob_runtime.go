@@ -54,7 +54,7 @@ func (c *conversion) replicatedJobs(set reader) (all []*replicatedJob) {
 		all[0].trainer = true
 	}
 	if len(all) == 0 {
-		set.at("replicatedJobs").fatal("give it a replicatedJob named node", "the runtime has no trainer job")
+		set.at("replicatedJobs").fatal("add a replicatedJob named node", "the runtime has no trainer job")
 	}
 	for _, j := range all {
 		if j.trainer || j.name == "node" && len(all) == 1 {

@@ -49,7 +49,7 @@ func (c *conversion) tasks() (all []*task) {
 		all = append(all, t)
 	}
 	if len(all) == 0 && !specs.has() {
-		specs.fatal("give tasks", "the job has no tasks")
+		specs.fatal("add tasks", "the job has no tasks")
 	}
 	return all
 }

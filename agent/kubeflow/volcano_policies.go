@@ -72,7 +72,7 @@ func (c *conversion) volcanoPolicy(p reader, t *task) (on []string) {
 			p.warn("", "%s at exit code %d: not carried", action, *code)
 		}
 	} else if !p.at("event").has() && !p.at("events").has() {
-		p.warn("give event or exitCode", "it has no condition: not carried")
+		p.warn("set event or exitCode", "it has no condition: not carried")
 	}
 	for _, e := range events {
 		switch {
