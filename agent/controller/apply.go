@@ -32,7 +32,7 @@ func ours(job *v1alpha1.LaunchJob, want, have client.Object) error {
 	if metav1.IsControlledBy(have, job) {
 		return nil
 	}
-	return &obstacle{reasonTaken, fmt.Sprintf("there is a %s %s that is not this job's: rename one of them", want.GetObjectKind().GroupVersionKind().Kind, want.GetName())}
+	return &obstacle{reasonTaken, fmt.Sprintf("%s %s exists and does not belong to this job: rename one of them", want.GetObjectKind().GroupVersionKind().Kind, want.GetName())}
 }
 
 // create creates a child. It succeeds if the child exists already, so a repeated create changes
@@ -114,7 +114,7 @@ func (r *Reconciler) gangObject(ctx context.Context, b builder, s scene) (*obsta
 		have, err = r.keep(ctx, r.Reader, b.job, b.gang(mapping.GroupVersionKind.Version))
 	}
 	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) { // NotFound: the cluster served it before, and the mapper still has it
-		return nil, &obstacle{reasonNoGang, fmt.Sprintf("gang.backend is %s, and this cluster serves no %s of %s: install it, or choose another", b.job.Spec.Gang.Backend, kind.Kind, kind.Group)}
+		return nil, &obstacle{reasonNoGang, fmt.Sprintf("gang.backend is %s, but this cluster has no %s of %s: install the scheduler, or choose another backend", b.job.Spec.Gang.Backend, kind.Kind, kind.Group)}
 	}
 	if err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ func TestTooLarge(t *testing.T) {
 				require.Empty(t, s.pods())
 				require.Equal(t, v1alpha1.PhaseWaiting, s.job().Status.Phase)
 				require.Equal(t, reasonTooLarge, s.job().Status.Reason)
-				require.Contains(t, s.job().Status.Message, fmt.Sprintf("has %d workers, and the controller's --max-workers is %d", k.workers, k.workers-1))
+				require.Contains(t, s.job().Status.Message, fmt.Sprintf("has %d workers, but the controller's --max-workers is %d", k.workers, k.workers-1))
 			}
 			look(k.workers)
 			require.Len(t, s.pods(), len(layout(s.job())))

@@ -39,7 +39,7 @@ func TestGangs(t *testing.T) {
 			job := aJob(t, "mpi")
 			job.Spec.Gang = &tc.gang
 			b := aBuilder(job)
-			require.Empty(t, refuse(b))
+			require.NoError(t, refuse(b))
 			u := b.gang("v1")
 			if tc.spec == nil {
 				require.Nil(t, u)
@@ -87,7 +87,7 @@ func TestGangKindGone(t *testing.T) {
 	said := obstacleOf(err)
 	require.NotNil(t, said)
 	require.Equal(t, reasonNoGang, said.reason)
-	require.Contains(t, said.message, "this cluster serves no PodGroup of scheduling.volcano.sh")
+	require.Contains(t, said.message, "this cluster has no PodGroup of scheduling.volcano.sh")
 }
 
 // TestKueue checks that without Kueue no pods are created. With it, the condition of Kueue's

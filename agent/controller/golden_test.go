@@ -27,7 +27,7 @@ func TestObjects(t *testing.T) {
 			job := aJob(t, name)
 			job.Status.TokenSecret = job.Name + "-token-abcde"
 			b := aBuilder(job)
-			require.Empty(t, refuse(b))
+			require.NoError(t, refuse(b))
 			var text []byte
 			for _, o := range objects(b) {
 				part, err := yaml.Marshal(o)
@@ -96,23 +96,23 @@ func TestRefuse(t *testing.T) {
 	}{
 		"container that is not there": {"mpi", func(j *v1alpha1.LaunchJob) { j.Spec.Roles[0].Container = "x" }, "has no container x"},
 		"injected, no command in the launcher": {"volcano", func(j *v1alpha1.LaunchJob) { j.Spec.Launcher.Template.Spec.Containers[0].Command = nil },
-			"the launcher's container main has no command, and the agent (agent.delivery: imageVolume)"},
-		"injected, no command, restarts":            {"static", func(j *v1alpha1.LaunchJob) { j.Spec.RestartPolicy = &v1alpha1.RestartPolicy{MaxRestarts: 1} }, "nobody restarts its processes"},
+			"the launcher's container main has no command, and agent.delivery: imageVolume requires one"},
+		"injected, no command, restarts":            {"static", func(j *v1alpha1.LaunchJob) { j.Spec.RestartPolicy = &v1alpha1.RestartPolicy{MaxRestarts: 1} }, "the agent cannot restart its process"},
 		"injected, no command in one role":          {"compat", func(j *v1alpha1.LaunchJob) { j.Spec.Roles[1].Template.Spec.Containers[0].Command = nil }, "into every template, or into none"},
 		"injected, no command, unknown to Kubeflow": {"compat-static", func(j *v1alpha1.LaunchJob) { j.Spec.Framework = "ray" }, "--compat=kubeflow-v1 does not support --framework=ray"},
-		"injected, no command, ray":                 {"static", func(j *v1alpha1.LaunchJob) { j.Spec.Framework = "ray" }, "its ranks cannot be known beforehand"},
+		"injected, no command, ray":                 {"static", func(j *v1alpha1.LaunchJob) { j.Spec.Framework = "ray" }, "its ranks are not known before the pods start"},
 		"two gangs": {"volcano", func(j *v1alpha1.LaunchJob) {
 			j.Spec.Roles[0].Template.Labels = map[string]string{coschedulingGroup: "x"}
-		}, "two gang schedulers at once: volcano by spec.gang or a template, and coscheduling by the template of ps"},
+		}, "two gang schedulers: volcano by spec.gang or a template, and coscheduling by the template of ps"},
 		"two gangs, one by a label of the job": {"volcano", func(j *v1alpha1.LaunchJob) { j.Labels = map[string]string{kueueQueue: "q"} }, "and kueue by the labels of the LaunchJob"},
 		"our volume's name": {"mpi", func(j *v1alpha1.LaunchJob) {
 			j.Spec.Roles[0].Template.Spec.Volumes = []corev1.Volume{{Name: shmVolume}}
-		}, "call it otherwise"},
+		}, "rename the volume"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := aJob(t, tc.job)
 			tc.change(job)
-			require.Contains(t, refuse(aBuilder(job)), tc.want)
+			require.ErrorContains(t, refuse(aBuilder(job)), tc.want)
 		})
 	}
 }

@@ -43,7 +43,7 @@ func TestFirstFailureOfMembers(t *testing.T) {
 			v1alpha1.FirstFailure{Pod: second, ExitCode: 1, Message: trace}, "ValueError: no data"},
 		"an eviction": {rest(aPod(job, first, ended(143, time.Minute, "agent: rank 1 on "+second+" was told to stop from outside")), aPod(job, second, evicted)),
 			v1alpha1.FirstFailure{Rank: new(int32(1)), Pod: second, ExitCode: 143, Message: "agent: rank 1 on " + second + " was told to stop from outside"},
-			"rank 1 on " + second + " was told to stop from outside; " + second + " was taken away: Evicted: The node was low on resource: memory"},
+			"rank 1 on " + second + " was told to stop from outside; pod " + second + " was lost: Evicted: The node was low on resource: memory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			places, _ := observe(slots, tc.pods, 1, now())

@@ -117,7 +117,7 @@ func (s *steps) note(job *v1alpha1.LaunchJob, p *place, now time.Time) {
 	why := p.why
 	switch {
 	case why == "" && p.stage == forgotten:
-		why = "deleted, and its node does not confirm it"
+		why = "deleted, but its node does not confirm it"
 	case why == "":
 		why = fmt.Sprintf("ended with %d", p.code)
 	}

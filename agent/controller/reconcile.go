@@ -98,8 +98,8 @@ func (r *Reconciler) pods(ctx context.Context, job *v1alpha1.LaunchJob) ([]*core
 // advance decides and acts. A rejection by the API server becomes the scene's obstacle; other
 // errors are returned.
 func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus []*corev1.Pod) error {
-	if sentence := refuse(b); sentence != "" {
-		s.verdict = verdict{over: true, reason: reasonRefused, message: sentence}
+	if err := refuse(b); err != nil {
+		s.verdict = verdict{over: true, reason: reasonRefused, message: err.Error()}
 		return nil
 	}
 	if s.verdict = judgeJob(b.job, s.places, s.now); s.verdict.over {
@@ -132,7 +132,7 @@ func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus [
 // make creates what is missing: first what pods need, then the pods.
 func (r *Reconciler) make(ctx context.Context, b builder, s *scene) error {
 	if n := uint(len(b.workerNames())); r.MaxWorkers > 0 && n > r.MaxWorkers {
-		return &obstacle{reasonTooLarge, fmt.Sprintf("the job has %d workers, and the controller's --max-workers is %d: make the job smaller, or ask the cluster's administrator for more", n, r.MaxWorkers)}
+		return &obstacle{reasonTooLarge, fmt.Sprintf("the job has %d workers, but the controller's --max-workers is %d: reduce the number of workers, or ask the cluster's administrator to raise the limit", n, r.MaxWorkers)}
 	}
 	for _, child := range b.children() {
 		if _, err := r.keep(ctx, r.Client, b.job, child); err != nil {

@@ -10,21 +10,21 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// refuse finds what the API server cannot: conflicts between a job and its templates. The sentence
-// says what to do; "" means that the job can be tried.
-func refuse(b builder) string {
+// refuse finds what the API server cannot: conflicts between a job and its templates. The error
+// says what to do; nil means that the job can be tried.
+func refuse(b builder) error {
 	job := b.job
 	for _, s := range b.slots {
 		if s.own(&s.template.Spec) == nil {
-			return fmt.Sprintf("the template of %s has no container %s, which is to be the role's own: name one of its containers", s.role, s.container)
+			return fmt.Errorf("the template of %s has no container %s: set container to one of its containers", s.role, s.container)
 		}
 		for _, v := range s.template.Spec.Volumes {
 			if v.Name == agentVolume || v.Name == shmVolume {
-				return fmt.Sprintf("the template of %s has a volume %s, a name that Muster gives to its own: call it otherwise", s.role, v.Name)
+				return fmt.Errorf("the template of %s has a volume %s, which is the name of one of Muster's volumes: rename the volume", s.role, v.Name)
 			}
 		}
-		if sentence := commandless(b, s); sentence != "" {
-			return sentence
+		if err := commandless(b, s); err != nil {
+			return err
 		}
 	}
 	return twoGangs(job, b.slots)
@@ -32,31 +32,31 @@ func refuse(b builder) string {
 
 // commandless rejects a template without a command. The injected agent can only be put before a
 // command in the template, because the command of the image is not known.
-func commandless(b builder, s slot) string {
+func commandless(b builder, s slot) error {
 	if !b.unwrapped(s) {
-		return ""
+		return nil
 	}
 	own := s.own(&s.template.Spec)
 	switch {
 	case s.launcher():
-		return fmt.Sprintf("the launcher's container %s has no command, and the agent (agent.delivery: %s) can only be put before one: "+
-			"write the image's own command into the template, or bake the agent into the image", own.Name, delivery(b.job))
+		return fmt.Errorf("the launcher's container %s has no command, and agent.delivery: %s requires one: "+
+			"write the image's own command into the template, or build an image with the agent and set agent.delivery: baked", own.Name, delivery(b.job))
 	case b.job.Spec.Launcher != nil:
-		return ""
+		return nil
 	case slices.ContainsFunc(b.slots, func(other slot) bool { return !b.unwrapped(other) }):
-		return fmt.Sprintf("container %s of %s has no command, and other roles have: the agent, which is put before theirs, would wait for it; write the command into every template, or into none", own.Name, s.role)
+		return fmt.Errorf("container %s of %s has no command, but containers of other roles have one, so their agents would wait for it: write the command into every template, or into none", own.Name, s.role)
 	case maxRestarts(b.job) > 0 || ptr.Deref(b.job.Spec.ProcsPerWorker, 1) > 1:
-		return fmt.Sprintf("container %s of %s has no command, so that the agent cannot be put before it and nobody restarts its processes, or starts more than one: "+
-			"write the command into the template, or leave restartPolicy.maxRestarts and procsPerWorker away", own.Name, s.role)
+		return fmt.Errorf("container %s of %s has no command, so the agent cannot restart its process or start more than one: "+
+			"write the command into the template, or omit restartPolicy.maxRestarts and procsPerWorker", own.Name, s.role)
 	}
 	if _, err := b.staticLaunch(); err != nil {
-		return fmt.Sprintf("container %s of %s has no command, and its ranks cannot be known beforehand: %v; write the command into the template", own.Name, s.role, err)
+		return fmt.Errorf("container %s of %s has no command, and its ranks are not known before the pods start: %w; write the command into the template", own.Name, s.role, err)
 	}
-	return ""
+	return nil
 }
 
 // twoGangs rejects pods that the gangs of two schedulers claim, because neither would start them.
-func twoGangs(job *v1alpha1.LaunchJob, slots []slot) string {
+func twoGangs(job *v1alpha1.LaunchJob, slots []slot) error {
 	asked := [][2]string{{"the labels of the LaunchJob", gangOf(job.Labels, nil, "")}}
 	for _, s := range slots {
 		asked = append(asked, [2]string{"the template of " + s.role, gangOf(s.template.Labels, s.template.Annotations, s.template.Spec.SchedulerName)})
@@ -64,9 +64,9 @@ func twoGangs(job *v1alpha1.LaunchJob, slots []slot) string {
 	have := backend(job)
 	for _, a := range asked {
 		if a[1] != "" && have != "" && a[1] != have {
-			return fmt.Sprintf("two gang schedulers at once: %s by spec.gang or a template, and %s by %s: a job of two gangs never starts; keep one", have, a[1], a[0])
+			return fmt.Errorf("two gang schedulers: %s by spec.gang or a template, and %s by %s: a job in two gangs never starts; keep one", have, a[1], a[0])
 		}
 		have = cmp.Or(have, a[1])
 	}
-	return ""
+	return nil
 }

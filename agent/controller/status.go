@@ -145,7 +145,7 @@ func progress(s *v1alpha1.LaunchJobStatus, sc scene, allReady bool) {
 	gone := slices.ContainsFunc(sc.places, func(p place) bool { return p.stage != running && p.stage != done })
 	o := worst(sc)
 	if sc.steps.lost != "" {
-		o = obstacle{reasonLost, sc.steps.lost + " is lost and no restart is left (restartPolicy.maxRestarts): the launcher ends without it"}
+		o = obstacle{reasonLost, sc.steps.lost + " is lost, and no restart is left (restartPolicy.maxRestarts): the launcher ends without it"}
 	}
 	if allReady {
 		set(s, v1alpha1.WorkersReady, true, obstacle{reasonReady, s.Ready})
@@ -193,14 +193,14 @@ func worst(sc scene) obstacle {
 		}
 	}
 	if len(list) == 0 {
-		return obstacle{reasonWaiting, "pods are being made"}
+		return obstacle{reasonWaiting, "pods are being created"}
 	}
 	first, text := rendezvous.Causes(list)
 	switch {
 	case first.Code == rendezvous.NoAgent || slices.ContainsFunc(sc.events, func(e corev1.Event) bool { return e.Reason == string(first.Code) }):
 		text += "; hint: " + first.Hint
 	case first.Code == rendezvous.ContainerCreating && sc.unread:
-		text += `; its events say why, and the controller may not read them: add {apiGroups: [""], resources: [events], verbs: [list]} to ClusterRole muster-controller`
+		text += `; its events show why, but the controller has no permission to list events: add {apiGroups: [""], resources: [events], verbs: [list]} to ClusterRole muster-controller`
 	}
 	return obstacle{string(first.Code), clip(text, 1000)}
 }

@@ -80,7 +80,7 @@ func (p place) trouble(events []corev1.Event) (words string) {
 func listen(s *v1alpha1.LaunchJobStatus, sc scene) {
 	if len(sc.places) == 0 || !sc.places[0].unwell() {
 		if meta.IsStatusConditionTrue(s.Conditions, v1alpha1.Stalled) {
-			set(s, v1alpha1.Stalled, false, obstacle{reasonMoves, "the launcher reports nothing"})
+			set(s, v1alpha1.Stalled, false, obstacle{reasonMoves, "the launcher reports no problem"})
 		}
 		return
 	}
@@ -89,7 +89,7 @@ func listen(s *v1alpha1.LaunchJobStatus, sc scene) {
 	if words == "" && !sc.unread && sc.now.Sub(l.turned().Time) < wordsWithin {
 		return // the event comes after the pod's status
 	}
-	why, kind := obstacle{reasonHang, cmp.Or(clip(words, 1000), l.pod.Name+" reports a hang, no progress or a restart, and its log says which")}, v1alpha1.Stalled
+	why, kind := obstacle{reasonHang, cmp.Or(clip(words, 1000), l.pod.Name+" reports a hang, no progress or a restart; its log shows which")}, v1alpha1.Stalled
 	switch {
 	case aRestart.MatchString(words):
 		why.reason, kind = reasonRestart, v1alpha1.Restarting

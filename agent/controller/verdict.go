@@ -35,9 +35,9 @@ const settleFor = 30 * time.Second
 // together with the exit code of the group.
 func judgeJob(job *v1alpha1.LaunchJob, places []place, now time.Time) verdict {
 	if d := deadline(job); d > 0 && job.Status.StartTime != nil && now.Sub(job.Status.StartTime.Time) >= d {
-		v := verdict{over: true, reason: reasonDeadline, message: fmt.Sprintf("it has not ended within %s (activeDeadlineSeconds)", d)}
+		v := verdict{over: true, reason: reasonDeadline, message: fmt.Sprintf("did not end within %s (activeDeadlineSeconds)", d)}
 		if job.Status.Message != "" && job.Status.Phase != v1alpha1.PhaseRunning { // it was waiting
-			v.message += "; it waited: " + clip(job.Status.Message, 700)
+			v.message += "; before that: " + clip(job.Status.Message, 700)
 		}
 		return v
 	}
@@ -133,7 +133,7 @@ func (v verdict) among(places []place) verdict {
 	}
 	for _, p := range places {
 		if p.why != "" && p.pod != nil {
-			v.message += fmt.Sprintf("; %s was taken away: %s", p.pod.Name, rendezvous.Explain(p.pod, p.container, time.Time{}).Brief)
+			v.message += fmt.Sprintf("; pod %s was lost: %s", p.pod.Name, rendezvous.Explain(p.pod, p.container, time.Time{}).Brief)
 		}
 	}
 	return v

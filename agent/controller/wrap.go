@@ -189,7 +189,7 @@ func (b builder) staticLaunch() (framework.Launch, error) {
 	}
 	launch, err := f.Prepare(c)
 	if err == nil && len(launch.Processes) != len(b.slots) {
-		err = fmt.Errorf("%s starts its processes itself", name)
+		err = fmt.Errorf("%s starts its own processes", name)
 	}
 	return launch, err
 }

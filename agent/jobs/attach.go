@@ -35,7 +35,7 @@ func (a *API) Attach(ctx context.Context, at Attach) error {
 	}
 	if at.Launcher && job.Spec.Launcher == nil {
 		return failure.New(names.ExitUsage, a.Line("attach "+at.Job+" --rank N")+" opens a shell in the pod of a rank, where py-spy or gdb may be",
-			"%s has no launcher, and only a launcher can ask all ranks", at.Job)
+			"%s has no launcher: only a launcher can ask all ranks", at.Job)
 	}
 	pods, err := a.pods(ctx, a.Namespace, at.Job)
 	if err != nil {
@@ -43,7 +43,7 @@ func (a *API) Attach(ctx context.Context, at Attach) error {
 	}
 	m, ok := at.choose(job, membersOf(at.Job, pods))
 	if !ok {
-		return failure.New(1, a.Line("get "+at.Job)+" lists them", "%s has no such running pod (%s)", at.Job, Sentence(job))
+		return failure.New(1, a.Line("get "+at.Job)+" lists its pods", "%s has no such running pod (%s)", at.Job, Sentence(job))
 	}
 	argv := at.Argv
 	if len(argv) == 0 {

@@ -95,7 +95,7 @@ func (a Attendance) report(c *metrics.Collector) error {
 		a.Warn("%s", note)
 	}
 	if n := c.Long(); n > 0 {
-		a.Warn("pieces of more than 64 KiB without an end of line were not read for metrics: %d", n)
+		a.Warn("metrics: skipped parts of lines longer than 64 KiB: %d", n)
 	}
 	path := a.MetricsFile
 	if path == "" {

@@ -57,9 +57,9 @@ func (a *API) elsewhere(ctx context.Context, err error) string {
 	nerr := do[struct{}](ctx, a.client.Get().AbsPath("/api/v1/namespaces", a.Namespace), nil)
 	switch missing := detailsOf(nerr); {
 	case details.Kind == "namespaces", missing != nil && missing.Kind == "namespaces" && !isNoKind(nerr):
-		return "there is no namespace " + a.Namespace + ": -n names another"
+		return "namespace " + a.Namespace + " does not exist: choose another with -n"
 	case details.Kind == plural:
-		return a.Line("list") + " lists the jobs of namespace " + a.Namespace + "; -n names another"
+		return a.Line("list") + " lists the jobs of namespace " + a.Namespace + "; -n chooses another namespace"
 	}
 	return ""
 }

@@ -153,7 +153,7 @@ func (f *followed) begin(ctx context.Context, job *v1alpha1.LaunchJob) error {
 	}
 	if job.Spec.Launcher == nil {
 		if n := procs(job); n > 1 {
-			f.Say("rank %d is one of %d in its pod, which write to one log", *f.Which.Rank, n)
+			f.Say("rank %d is one of %d ranks that share the log of their pod", *f.Which.Rank, n)
 		}
 		return nil
 	}
@@ -310,7 +310,7 @@ func (f *followed) verdict() error {
 	case !Over(f.job):
 		return failure.New(1, f.API.Line("logs -f "+f.Job)+" waits for them; "+f.API.Line("get "+f.Job)+" shows why they do not run", "no selected pod of %s has a log yet", f.Job)
 	case len(f.wanted) > 0:
-		return failure.New(1, f.API.Line("get "+f.Job)+" tells why", "%s ended before %s had started", f.Job, strings.Join(slices.Sorted(maps.Keys(f.wanted)), ", "))
+		return failure.New(1, f.API.Line("get "+f.Job)+" shows why", "%s ended before %s had started", f.Job, strings.Join(slices.Sorted(maps.Keys(f.wanted)), ", "))
 	}
-	return failure.New(1, keep, "%s has ended, and its pods are deleted, with their logs", f.Job)
+	return failure.New(1, keep, "%s has ended, and its pods and their logs were deleted", f.Job)
 }

@@ -148,10 +148,10 @@ func (r *ranked) verdict(a *API, job *v1alpha1.LaunchJob) (note string, err erro
 	case r.mine > 0:
 		return "", nil
 	case r.rank >= ranks(job):
-		return "", failure.New(1, a.Line("logs "+job.Name)+" shows all lines; --all the workers' logs, too",
-			"--rank=%d: %s has places for %s, and %s", r.rank, job.Name, rankSpan(ranks(job)), r.others(launcher))
+		return "", failure.New(1, a.Line("logs "+job.Name)+" shows all lines; --all adds the workers' logs",
+			"--rank=%d: %s has slots for %s, and %s", r.rank, job.Name, rankSpan(ranks(job)), r.others(launcher))
 	case len(r.seen) == 0 && r.untagged > 0:
-		return "", failure.New(1, a.Line("logs "+job.Name)+" shows all lines; MUSTER_OUTPUT=tag in the launcher's env has mpirun tag them, as agent submit does",
+		return "", failure.New(1, a.Line("logs "+job.Name)+" shows all lines; MUSTER_OUTPUT=tag in the launcher's env makes mpirun tag them, as agent submit does",
 			"--rank=%d: no line in the log of %s names a rank", r.rank, launcher)
 	case len(r.seen) > 0:
 		return fmt.Sprintf("no line of rank %d: %s", r.rank, r.others(launcher)), nil
@@ -162,7 +162,7 @@ func (r *ranked) verdict(a *API, job *v1alpha1.LaunchJob) (note string, err erro
 // others says whose lines the log has.
 func (r *ranked) others(launcher string) string {
 	if len(r.seen) == 0 {
-		return "the log of " + launcher + " has no line of it"
+		return "the log of " + launcher + " has no such line"
 	}
 	var all []int
 	for rank := range r.seen {

@@ -50,7 +50,7 @@ func (a *API) Wait(ctx context.Context, name string, uid types.UID, say func(for
 		case ctx.Err() != nil:
 			return last, context.Cause(ctx)
 		case apierrors.IsNotFound(err) && !isNoKind(err), err == nil && job.UID != uid:
-			return last, failure.New(1, "", "job %s was deleted before it had ended", name)
+			return last, failure.New(1, "", "job %s was deleted before it ended", name)
 		case !p.again(err):
 			return last, a.explain(ctx, "get job "+name, err)
 		case err == nil:

@@ -48,7 +48,7 @@ func (w Which) check(a *API, job *v1alpha1.LaunchJob) error {
 	switch {
 	case job.Spec.RunPolicy != nil && job.Spec.RunPolicy.Suspend:
 	case w.Rank != nil && job.Spec.Launcher == nil && *w.Rank >= ranks(job):
-		return failure.Usage(a.Line("get "+job.Name)+" lists its pods", "--rank=%d: %s has %s", *w.Rank, job.Name, rankSpan(ranks(job)))
+		return failure.Usage(a.Line("get "+job.Name)+" lists its pods", "--rank=%d: %s has only %s", *w.Rank, job.Name, rankSpan(ranks(job)))
 	case w.Role != "":
 		return checkRole(job, w.Role)
 	}

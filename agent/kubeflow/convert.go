@@ -95,14 +95,14 @@ func Convert(object map[string]any, o Options) Result {
 	is := Kind{root.at("apiVersion").text(), root.at("kind").text()}
 	at := slices.IndexFunc(kinds(), func(k kind) bool { return k.Kind == is })
 	if at < 0 {
-		root.at("kind").fatal("it takes "+known(), "%s %s is not known", is.APIVersion, is.Kind)
+		root.at("kind").fatal("want "+known(), "unknown kind %s %s", is.APIVersion, is.Kind)
 		return Result{Findings: b.findings}
 	}
 	c.job.APIVersion, c.job.Kind = v1alpha1.Version().String(), v1alpha1.Kind
 	c.metadata()
 	c.job.Spec.Agent = c.agent()
 	if !c.spec.has() {
-		c.spec.fatal("", "the job has none")
+		c.spec.fatal("", "the job has no spec")
 	} else {
 		kinds()[at].convert(c)
 	}

@@ -71,12 +71,12 @@ func unpack(all []Document, v value) (_ []Document, err error) {
 		where = "items"
 		items, _ = data["items"].([]any)
 	default:
-		return nil, fmt.Errorf("it is no object of Kubernetes: %s", short(data))
+		return nil, fmt.Errorf("not a Kubernetes object: %s", short(data))
 	}
 	for i, item := range items {
 		object, ok := item.(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("%s[%d] is no object", where, i)
+			return nil, fmt.Errorf("%s[%d] is not an object", where, i)
 		}
 		if kind := strings.TrimSuffix(is.Kind, "List"); kind != "" && kindOf(object) == (Kind{}) {
 			object["apiVersion"], object["kind"] = is.APIVersion, kind // the API server leaves them out

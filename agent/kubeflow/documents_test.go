@@ -102,9 +102,9 @@ func TestReadNames(t *testing.T) {
 		"lone returns":         {"a: 1\r---\rb: 1\rb: 2\r", "already set in map"},
 		"text on a separator":  {"a: 1\n--- {b: 2}\n", "document separator"},
 		"a key twice, later":   {"a: 1\n---\nb: 1\nb: 2\n", `document 2: yaml: unmarshal errors:`},
-		"a word":               {"a: 1\n---\nhello\n", `read document 2: it is no object of Kubernetes: "hello"`},
-		"a word in an array":   {`[{"a": 1}, "hello"]`, "[1] is no object"},
-		"a word in a List":     {"kind: List\nitems: [{a: 1}, hello]\n", "items[1] is no object"},
+		"a word":               {"a: 1\n---\nhello\n", `read document 2: not a Kubernetes object: "hello"`},
+		"a word in an array":   {`[{"a": 1}, "hello"]`, "[1] is not an object"},
+		"a word in a List":     {"kind: List\nitems: [{a: 1}, hello]\n", "items[1] is not an object"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Read(strings.NewReader(tc.text))

@@ -23,7 +23,7 @@ func (c *conversion) elastic(workers *replica) *elastic {
 		return nil
 	}
 	if workers == nil {
-		in.fatal("give Worker, or remove elasticPolicy", "an elastic job needs workers")
+		in.fatal("add Worker, or remove elasticPolicy", "an elastic job needs workers")
 		return nil
 	}
 	e := &elastic{in: in, min: workers.count, max: workers.count}
@@ -34,7 +34,7 @@ func (c *conversion) elastic(workers *replica) *elastic {
 		e.max = *n
 	}
 	if e.min < 1 || e.min > e.max {
-		in.at("minReplicas").fatal("give a number from 1 to maxReplicas", "minReplicas is %d, and maxReplicas %d", e.min, e.max)
+		in.at("minReplicas").fatal("set a number from 1 to maxReplicas", "minReplicas is %d, but maxReplicas is %d", e.min, e.max)
 	}
 	if metrics := in.at("metrics"); metrics.has() {
 		metrics.warn("kubectl autoscale launchjob/"+c.job.Name+", where the job is elastic", "no autoscaler is created: not carried")
@@ -75,7 +75,7 @@ func (c *conversion) comeAndGo(e *elastic, all []replica) bool {
 	c.job.Spec.Launcher = &v1alpha1.Launcher{Container: worker.container, Template: *launcher}
 	c.job.Spec.Elastic = &v1alpha1.Elastic{Min: e.min, Max: e.max}
 	if worker.count < e.min || worker.count > e.max {
-		worker.in.at("replicas").warn("", "it is out of bounds: %d", min(max(worker.count, e.min), e.max))
+		worker.in.at("replicas").warn("", "out of bounds: %d is used", min(max(worker.count, e.min), e.max))
 		worker.count = min(max(worker.count, e.min), e.max)
 	}
 	c.job.Spec.Compat = ""

@@ -68,7 +68,7 @@ func (c *conversion) gang() {
 		}
 	default:
 		p.warn("write schedulerName: volcano, or that of your scheduler, into the pod templates, or spec.gang into the LaunchJob",
-			"which gang scheduler the operator worked with is not in the object: not carried, pods are scheduled one by one")
+			"the object does not name the operator's gang scheduler: not carried, pods are scheduled one by one")
 		return
 	}
 	least := p.at("minAvailable")
@@ -96,7 +96,7 @@ func (c *conversion) kueue(queue string, p reader) {
 	label := c.object.at("metadata").at("labels").at(kueueQueue)
 	c.job.Spec.Gang = &v1alpha1.Gang{Backend: "kueue", Queue: queue}
 	if p.at("queue").has() || p.at("minAvailable").has() {
-		p.fatal("keep one", "Kueue by the label %s, and another gang scheduler: a job in two gangs never starts", kueueQueue)
+		p.fatal("keep one", "two gang schedulers, one of them Kueue by the label %s: a job in two gangs never starts", kueueQueue)
 	}
 	if c.job.Spec.RunPolicy != nil && c.job.Spec.RunPolicy.Suspend {
 		label.warn("set runPolicy.suspend to false", "Kueue does not resume LaunchJobs, it admits their pods as a group: the job stays suspended")

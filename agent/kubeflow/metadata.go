@@ -11,7 +11,7 @@ import (
 var serversOwn = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink", "clusterName"}
 
 // theServers is the text of the finding for all of them.
-const theServers = "the API server's own: the new object gets its own"
+const theServers = "set by the API server: the new object gets its own value"
 
 // lastApplied is the annotation in which kubectl keeps the old object.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
@@ -29,11 +29,11 @@ func (c *conversion) metadata() {
 	c.job.Name, c.job.Namespace = name.text(), m.at("namespace").text()
 	switch {
 	case c.job.Name == "" && m.at("generateName").has():
-		m.at("generateName").fatal("give metadata.name", "kubectl apply needs a name; pods and the Service are named after it")
+		m.at("generateName").fatal("set metadata.name", "kubectl apply needs a name; pods and the Service are named after it")
 	case c.job.Name == "":
-		name.fatal("give metadata.name", "the job has no name")
+		name.fatal("set metadata.name", "the job has no name")
 	case len(c.job.Name) > longestName:
-		name.fatal("choose a shorter one, and update references to the job", "%s has %d characters, a LaunchJob's at most %d: its pods are named after it", c.job.Name, len(c.job.Name), longestName)
+		name.fatal("choose a shorter one, and update references to the job", "%s has %d characters, but the name of a LaunchJob has at most %d: its pods are named after it", c.job.Name, len(c.job.Name), longestName)
 	case !jobName.MatchString(c.job.Name):
 		name.fatal("choose another one, as in "+plainName(c.job.Name), "%s: a LaunchJob's name starts with a letter and has only lowercase letters, digits and dashes", c.job.Name)
 	}

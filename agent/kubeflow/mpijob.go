@@ -23,7 +23,7 @@ func (c *conversion) mpi(launcher, worker *replica, slots reader) {
 		return
 	}
 	if launcher.count != 1 {
-		launcher.in.at("replicas").fatal("give 1", "a job has one launcher, not %d", launcher.count)
+		launcher.in.at("replicas").fatal("set 1", "a job has one launcher, not %d", launcher.count)
 	}
 	work(&worker.template, worker.container, worker.in.at("template"))
 	c.command(&launcher.template, launcher.container, launcher.in.at("template"))
@@ -55,7 +55,7 @@ func (c *conversion) slots(r reader) int32 {
 	case n == nil:
 		return 1
 	case *n < 1 || *n > 4096:
-		r.fatal("give a number from 1 to 4096", "a worker cannot have %d slots", *n)
+		r.fatal("set a number from 1 to 4096", "a worker cannot have %d slots", *n)
 	}
 	return *n
 }
@@ -74,8 +74,8 @@ func (c *conversion) command(t *corev1.PodTemplateSpec, name string, in reader) 
 		o.Command, o.Args = o.Args, nil
 		return
 	}
-	at.at("command").fatal("write the image's own command into the template, or bake the agent into the image and give --delivery=baked",
-		"there is none, and an agent that is brought along can only be put before a command")
+	at.at("command").fatal("write the image's own command into the template, or build an image with the agent and use --delivery=baked",
+		"the container has no command, and the injected agent can only be put before one")
 }
 
 // isLauncher reports whether a program starts ranks on other hosts.
@@ -95,7 +95,7 @@ func (c *conversion) implementation(r reader) {
 	case "mpich":
 		c.job.Spec.Framework = "mpich"
 	default:
-		r.fatal("it takes OpenMPI, Intel (IntelMPI in v1alpha2), MPICH", "%q is not known", given)
+		r.fatal("want OpenMPI, Intel (IntelMPI in v1alpha2) or MPICH", "unknown MPI implementation %q", given)
 	}
 }
 
@@ -107,7 +107,7 @@ func (c *conversion) launcherRestarts(launcher, worker *replica) {
 		c.restarts([]replica{*launcher}, c.policy("backoffLimit"), 6)
 	}
 	if worker != nil {
-		worker.in.at("restartPolicy").mention(worker.restart == "Never", "the launcher's counts: a worker that fails ends the attempt")
+		worker.in.at("restartPolicy").mention(worker.restart == "Never", "the launcher's policy applies: a worker that fails ends the attempt")
 	}
 }
 
@@ -119,9 +119,9 @@ func (c *conversion) pair(f family, main reader) (launcher, worker *replica, all
 	specs := c.spec.at("mpiReplicaSpecs")
 	switch {
 	case launcher == nil && specs.has():
-		specs.like("Launcher").fatal("give mpiReplicaSpecs.Launcher", "an MPIJob needs one launcher, in which mpirun runs")
+		specs.like("Launcher").fatal("add mpiReplicaSpecs.Launcher", "an MPIJob requires one launcher, where mpirun runs")
 	case worker == nil && specs.has():
-		specs.like("Worker").fatal("give mpiReplicaSpecs.Worker.replicas a number from 1; a launcher alone is not a distributed run", "the job has no workers")
+		specs.like("Worker").fatal("set mpiReplicaSpecs.Worker.replicas to at least 1; a launcher alone is not a distributed run", "the job has no workers")
 	}
 	return launcher, worker, all
 }

@@ -21,7 +21,7 @@ func mpiJobV1alpha1(c *conversion) {
 	worker.template.Spec.RestartPolicy = ""
 	launcher := replica{in: c.spec, role: "launcher", count: 1, template: *worker.template.DeepCopy(), container: worker.container, restart: "OnFailure"}
 	if policy != "" {
-		in.at("spec").at("restartPolicy").note("of the launcher's pod; what counts is backoffLimit, and workers are kept for the launcher")
+		in.at("spec").at("restartPolicy").note("it applies to the launcher's pod: backoffLimit limits restarts, and workers stay for the launcher")
 	}
 	units := c.units(&worker)
 	c.launcherOnly(&launcher)
@@ -45,9 +45,9 @@ func mpiJobV1alpha1(c *conversion) {
 func (c *conversion) units(worker *replica) (each int32) {
 	kind := c.spec.at("processingResourceType")
 	name := kind.text()
-	kind.mention(name == nvidiaGPU || name == "cpu", "what slots are counted by")
+	kind.mention(name == nvidiaGPU || name == "cpu", "the resource by which slots are counted")
 	if name != "" && name != nvidiaGPU && name != "cpu" {
-		kind.warn("", "it takes %s and cpu; %s is used", nvidiaGPU, nvidiaGPU)
+		kind.warn("", "want %s or cpu: %s is used", nvidiaGPU, nvidiaGPU)
 	}
 	if name != "cpu" {
 		name = nvidiaGPU
@@ -56,7 +56,7 @@ func (c *conversion) units(worker *replica) (each int32) {
 	other, otherNode := c.spec.at("processingUnits"), c.spec.at("processingUnitsPerNode").count()
 	if other.has() {
 		if total.has() {
-			other.fatal("give one of them", "gpus and processingUnits are both given")
+			other.fatal("keep one of them", "gpus and processingUnits are both given")
 		}
 		total, perNode = other, otherNode
 	}
@@ -64,14 +64,14 @@ func (c *conversion) units(worker *replica) (each int32) {
 		node = *perNode
 	}
 	if !total.has() {
-		c.spec.at("gpusPerNode").mention(true, "it counts beside gpus")
-		c.spec.at("processingUnitsPerNode").mention(true, "it counts beside processingUnits")
+		c.spec.at("gpusPerNode").mention(true, "used together with gpus")
+		c.spec.at("processingUnitsPerNode").mention(true, "used together with processingUnits")
 	}
 	o, _ := own(&worker.template, worker.container)
 	all := total.count()
 	switch {
 	case all != nil && *all > node && *all%node != 0:
-		total.fatal("give a multiple, or replicas", "%d is not a multiple of %d on each node", *all, node)
+		total.fatal("set a multiple, or replicas", "%d is not a multiple of %d on each node", *all, node)
 	case all != nil && *all/node > mostPods:
 		total.fatal("run fewer", "a LaunchJob has at most %d workers", mostPods)
 		worker.count = 1
@@ -86,7 +86,7 @@ func (c *conversion) units(worker *replica) (each int32) {
 		}
 	}
 	if worker.count == 0 {
-		c.spec.at("replicas").fatal("give a number from 1", "the job has no workers")
+		c.spec.at("replicas").fatal("set a number from 1", "the job has no workers")
 	}
 	return each
 }
@@ -104,7 +104,7 @@ func (c *conversion) launcherOnly(launcher *replica) {
 	}
 	const master = "node-role.kubernetes.io/master"
 	if on := c.spec.at("launcherOnMaster"); on.flag() {
-		on.warn("newer clusters call it node-role.kubernetes.io/control-plane: change the launcher's template", "the launcher asks for a node labelled %s", master)
+		on.warn("newer clusters call it node-role.kubernetes.io/control-plane: change the launcher's template", "the launcher asks for a node labeled %s", master)
 		launcher.template.Spec.Tolerations = []corev1.Toleration{{Key: master, Effect: corev1.TaintEffectNoSchedule}}
 		launcher.template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{

@@ -33,6 +33,6 @@ func (c *conversion) withoutSSH() {
 	case "WaitForWorkersReady":
 		creation.note("the launcher's pod is created at once, and waits until every worker answers")
 	default:
-		creation.fatal("it takes AtStartup, WaitForWorkersReady", "%q is not known", given)
+		creation.fatal("want AtStartup or WaitForWorkersReady", "unknown policy %q", given)
 	}
 }

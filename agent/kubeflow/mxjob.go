@@ -9,7 +9,7 @@ func mxJob(c *conversion) {
 	case "MXTune":
 		mode.fatal("run the tuner as three Deployments, or training alone with MXTrain", "Muster has no framework for the roles of TVM's tuner")
 	default:
-		mode.fatal("it takes MXTrain", "%q is not a mode", given)
+		mode.fatal("want MXTrain", "unknown mode %q", given)
 	}
 	types := []string{"Scheduler", "Server", "Worker"}
 	if c.spec.at("jobMode").value == "MXTune" {

@@ -16,7 +16,7 @@ func paddleJob(c *conversion) {
 			}
 		}
 		if f := e.at("maxRestarts"); f.has() {
-			f.warn("give runPolicy.backoffLimit", "the operator ignores it: not carried")
+			f.warn("set runPolicy.backoffLimit", "the operator ignores it: not carried")
 		}
 	}
 	c.restarts(all, c.policy("backoffLimit"), mostRestarts)

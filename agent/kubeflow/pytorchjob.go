@@ -43,6 +43,6 @@ func (c *conversion) procs(all []replica, r reader) {
 			}
 		}
 	default:
-		r.fatal("it takes auto, cpu, gpu or a number", "%s is not a number of processes", short(r.value))
+		r.fatal("want auto, cpu, gpu or a number", "%s is not a number of processes", short(r.value))
 	}
 }

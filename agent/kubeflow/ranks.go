@@ -51,8 +51,8 @@ func (c *conversion) ranks() {
 	case err != nil:
 		c.spec.fatal("", "the job could not start: %v", err)
 	case bare >= 0 && dressed:
-		c.spec.fatal("write the image's command into every template, or into none", "role %s has no command, but other roles have one: the agent in front of theirs would wait for it", spec.Roles[bare].Name)
+		c.spec.fatal("write the image's command into every template, or into none", "role %s has no command, but other roles have one, so their agents would wait for it", spec.Roles[bare].Name)
 	case bare >= 0 && len(launch.Processes) != len(cluster.Workers):
-		c.spec.fatal("write the image's command into the template", "role %s has no command, and its ranks are unknown beforehand", spec.Roles[bare].Name)
+		c.spec.fatal("write the image's command into the template", "role %s has no command, and its ranks are not known before the pods start", spec.Roles[bare].Name)
 	}
 }

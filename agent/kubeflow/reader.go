@@ -55,7 +55,7 @@ func (r reader) keys() []string {
 func (r reader) list() (all []reader) {
 	l, ok := r.value.([]any)
 	if !ok && r.has() {
-		r.fatal("write it as a list", "takes a list, not %s", short(r.value))
+		r.fatal("write it as a list", "want a list, not %s", short(r.value))
 	}
 	for i, v := range l {
 		all = append(all, reader{v, fmt.Sprintf("%s[%d]", r.path, i), r.book})
@@ -77,7 +77,7 @@ func (r reader) text() string {
 	case string:
 		return v
 	}
-	r.fatal("put it in quotes", "takes a text, not %s", short(r.value))
+	r.fatal("put it in quotes", "want a string, not %s", short(r.value))
 	return ""
 }
 
@@ -92,11 +92,11 @@ func (r reader) number() *int64 {
 		n = int64(v)
 	case float64:
 		if n = int64(v); float64(n) != v {
-			r.fatal("give a whole number", "takes a number, not %v", v)
+			r.fatal("set a whole number", "want a number, not %v", v)
 			return nil
 		}
 	default:
-		r.fatal("give a number", "takes a number, not %s", short(v))
+		r.fatal("set a number", "want a number, not %s", short(v))
 		return nil
 	}
 	return &n
@@ -109,7 +109,7 @@ func (r reader) count() *int32 {
 		return nil
 	}
 	if *n < 0 || *n > 1<<31-1 {
-		r.fatal("give a number from 0", "%d is out of range", *n)
+		r.fatal("set a number from 0", "%d is out of range", *n)
 		return nil
 	}
 	return new(int32(*n))
@@ -138,7 +138,7 @@ func (r reader) flag() bool {
 	case bool:
 		return v
 	}
-	r.fatal("write true or false", "takes true or false, not %s", short(r.value))
+	r.fatal("write true or false", "want true or false, not %s", short(r.value))
 	return false
 }
 
@@ -152,7 +152,7 @@ func (r reader) texts() map[string]string {
 		all[k] = r.at(k).text()
 	}
 	if _, ok := r.value.(map[string]any); !ok {
-		r.fatal("write it as NAME: VALUE", "takes names with values, not %s", short(r.take()))
+		r.fatal("write it as NAME: VALUE", "want names with values, not %s", short(r.take()))
 	}
 	return all
 }
@@ -169,7 +169,7 @@ func (r reader) into(to any) bool {
 		reader{true, r.path + "." + field, r.book}.warn("", "Kubernetes has no such field: not carried")
 	}
 	if err != nil {
-		r.fatal("kubectl explain tells what it takes", "%v", err)
+		r.fatal("kubectl explain shows the valid fields", "%v", err)
 	}
 	return err == nil
 }

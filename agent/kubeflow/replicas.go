@@ -34,7 +34,7 @@ type family struct {
 // type do not matter. A type without pods is left out.
 func (c *conversion) replicas(specs reader, f family, main reader) (all []replica) {
 	if !specs.has() {
-		specs.fatal("give "+strings.Join(f.types, " or "), "the job has no replicas")
+		specs.fatal("add "+strings.Join(f.types, " or "), "the job has no replicas")
 		return nil
 	}
 	seen := map[string]bool{}
@@ -42,9 +42,9 @@ func (c *conversion) replicas(specs reader, f family, main reader) (all []replic
 		known := slices.Contains(lower(f.types), strings.ToLower(key))
 		switch {
 		case !known:
-			specs.at(key).fatal("it takes "+strings.Join(f.types, ", "), "this kind has no replica type %s", key)
+			specs.at(key).fatal("want "+strings.Join(f.types, ", "), "this kind has no replica type %s", key)
 		case seen[strings.ToLower(key)]:
-			specs.at(key).fatal("keep one", "%s is there twice", key)
+			specs.at(key).fatal("keep one", "%s appears twice", key)
 		}
 		seen[strings.ToLower(key)] = true
 	}
@@ -63,7 +63,7 @@ func (c *conversion) replicas(specs reader, f family, main reader) (all []replic
 			continue
 		}
 		if r.count > 1 && slices.Contains(f.one, t) {
-			in.at("replicas").fatal("give 1", "a job has one %s, not %d", t, r.count)
+			in.at("replicas").fatal("set 1", "a job has one %s, not %d", t, r.count)
 		}
 		r.template = c.template(in.at("template"))
 		r.container = ownContainer(r.template, main, f.container)
@@ -83,7 +83,7 @@ func (c *conversion) replicaRestart(r *replica) {
 	case "Always", "OnFailure", "Never", "ExitCode":
 		r.restart = policy
 	default:
-		given.fatal("it takes Always, OnFailure, Never, ExitCode", "%q is not a restart policy", policy)
+		given.fatal("want Always, OnFailure, Never or ExitCode", "%q is not a restart policy", policy)
 	}
 	if r.template.Spec.RestartPolicy != "" {
 		r.in.at("template").at("spec").at("restartPolicy").note("the operator overrides it with that of the replica type, which is %s", r.restart)

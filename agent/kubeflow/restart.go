@@ -101,7 +101,7 @@ func (c *conversion) inPlace(all []replica) bool {
 	}
 	o, i := own(&all[0].template, all[0].container)
 	container(all[0].in.at("template"), i).warn("write the image's command into the template",
-		"container %s has no command: it gets its environment, no agent is put before it, and a failure begins the job again with new pods, whatever its exit code", o.Name)
+		"container %s has no command: it gets its environment but no agent, and any failure restarts the job with new pods", o.Name)
 	return false
 }
 

@@ -13,7 +13,7 @@ func (c *conversion) policy(key string) reader {
 		return old
 	}
 	if old.has() {
-		old.warn("", "%s counts", in.path)
+		old.warn("", "%s takes precedence", in.path)
 	}
 	return in
 }
@@ -27,7 +27,7 @@ func (c *conversion) runPolicy() {
 	case "None", "Running", "All":
 		p.CleanPodPolicy = given
 	default:
-		clean.fatal("it takes None, Running, All", "%q is not a policy", given)
+		clean.fatal("want None, Running or All", "%q is not a policy", given)
 	}
 	p.ActiveDeadlineSeconds = deadline(c.policy("activeDeadlineSeconds"))
 	p.TTLSecondsAfterFinished = c.policy("ttlSecondsAfterFinished").count()
@@ -39,7 +39,7 @@ func (c *conversion) runPolicy() {
 func deadline(r reader) *int64 {
 	n := r.number()
 	if n != nil && *n < 1 {
-		r.fatal("omit it, or give at least 1 second", "the job would fail at once")
+		r.fatal("omit it, or set at least 1 second", "the job would fail at once")
 	}
 	return n
 }

@@ -22,7 +22,7 @@ func strategic(have, patch map[string]any, t reflect.Type) (map[string]any, erro
 	}
 	for name, value := range patch {
 		if strings.HasPrefix(name, "$") {
-			return nil, fmt.Errorf("%s: directives are not known here: write the whole field", name)
+			return nil, fmt.Errorf("%s: merge directives are not supported: write the whole field", name)
 		}
 		if value == nil {
 			delete(merged, name)
@@ -60,7 +60,7 @@ func strategicList(have, patch []any, t reflect.Type, key string) (merged []any,
 	for n, entry := range patch {
 		over, ok := entry.(map[string]any)
 		if ok && over[key] == nil || !ok && key != "" {
-			return nil, fmt.Errorf("an entry has no %s, by which they are told apart", key)
+			return nil, fmt.Errorf("an entry has no %s, which identifies entries of this list", key)
 		}
 		at[n] = slices.IndexFunc(have, func(e any) bool {
 			there, _ := e.(map[string]any)

@@ -55,8 +55,8 @@ func TestStrategic(t *testing.T) {
 		})
 	}
 	for want, patch := range map[string]string{
-		"directives are not known": `{"spec":{"containers":[{"name":"side","$patch":"delete"}]}}`,
-		"an entry has no name":     `{"spec":{"containers":[{"image":"x"}]}}`,
+		"merge directives are not supported": `{"spec":{"containers":[{"name":"side","$patch":"delete"}]}}`,
+		"an entry has no name":               `{"spec":{"containers":[{"image":"x"}]}}`,
 	} {
 		_, err := patched(corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "side"}}}}, []byte(patch))
 		require.ErrorContains(t, err, want)

@@ -27,17 +27,17 @@ func strictly(raw []byte, to any) (unknown []string, err error) {
 func (c *conversion) template(r reader) corev1.PodTemplateSpec {
 	var t corev1.PodTemplateSpec
 	if !r.has() {
-		r.fatal("give one", "there is no pod template")
+		r.fatal("add one", "there is no pod template")
 		return t
 	}
 	if !r.into(&t) {
 		return t
 	}
 	if len(t.Spec.Containers) == 0 {
-		r.at("spec").at("containers").fatal("give one", "the template has no container")
+		r.at("spec").at("containers").fatal("add one", "the template has no container")
 	}
 	if len(t.Spec.EphemeralContainers) > 0 {
-		r.at("spec").at("ephemeralContainers").fatal("remove them; kubectl debug adds one to a running pod", "no pod can be created with them")
+		r.at("spec").at("ephemeralContainers").fatal("remove them; kubectl debug adds one to a running pod", "a pod cannot be created with ephemeral containers")
 	}
 	meta := r.at("metadata")
 	for _, key := range meta.keys() {

@@ -39,17 +39,17 @@ func (c *conversion) runtime() reader {
 	name, group := ref.at("name").text(), ref.at("apiGroup").text()
 	kind := cmp.Or(ref.at("kind").text(), "ClusterTrainingRuntime")
 	if group != "" && group != trainerGroup {
-		ref.at("apiGroup").fatal("", "it takes %s", trainerGroup)
+		ref.at("apiGroup").fatal("", "want %s", trainerGroup)
 	}
 	if kind != "ClusterTrainingRuntime" && kind != "TrainingRuntime" {
-		ref.at("kind").fatal("it takes ClusterTrainingRuntime, TrainingRuntime", "%s is not known", kind)
+		ref.at("kind").fatal("want ClusterTrainingRuntime or TrainingRuntime", "unknown kind %s", kind)
 	}
 	rt := reader{nil, "runtime", c.object.book}
 	if found := c.o.Runtimes[kind+"/"+name]; found != nil {
 		rt.value = found
 		rt.at("apiVersion").take()
 		rt.at("kind").take()
-		rt.at("metadata").mention(true, "of the runtime itself, of which nothing is made")
+		rt.at("metadata").mention(true, "it belongs to the runtime itself, which is not converted")
 		c.runtimeRead = rt
 		return rt
 	}
@@ -57,11 +57,11 @@ func (c *conversion) runtime() reader {
 	trainer := c.spec.at("trainer")
 	if bare := trainer.at("image").has() && trainer.at("command").has(); distributed && bare && (source == "torch" || source == "jax" || source == "xgboost") {
 		ref.at("name").warn("kubectl get "+strings.ToLower(kind)+" "+name+" -o yaml, as one more -f",
-			"its %s is not among the documents: image, command and resources are the job's own, and nothing else of the runtime is known", kind)
+			"the %s is not among the documents: image, command and resources come from the job, and the rest of the runtime is missing", kind)
 		rt.value = bareRuntime(source)
 		return rt
 	}
-	ref.at("name").fatal("kubectl get "+strings.ToLower(kind)+" "+name+" -o yaml, as one more -f", "its pods are defined by the %s %s, which is not among the documents", kind, name)
+	ref.at("name").fatal("kubectl get "+strings.ToLower(kind)+" "+name+" -o yaml, as one more -f", "the pods are defined by %s %s, which is not among the documents", kind, name)
 	return rt
 }
 
@@ -116,7 +116,7 @@ func (c *conversion) trained(jobs []*replicatedJob, policy reader) bool {
 	}
 	c.procs(all, procs)
 	if n < 1 {
-		nodes.fatal("give a number from 1", "the job has no nodes")
+		nodes.fatal("set a number from 1", "the job has no nodes")
 	}
 	c.members(all)
 	c.restarts(all, worker.in.at("backoffLimit"), 6)
@@ -143,7 +143,7 @@ func (c *conversion) trainedByMPI(jobs []*replicatedJob, mpi, procs reader, n in
 		}
 	}
 	if launcher == nil || worker == nil {
-		mpi.fatal("give it replicatedJobs named launcher and node", "the runtime has no launcher, or no node")
+		mpi.fatal("add replicatedJobs named launcher and node", "the runtime has no launcher, or no node")
 		return false
 	}
 	slots := mpi.at("numProcPerNode")
@@ -160,14 +160,14 @@ func (c *conversion) trainedByMPI(jobs []*replicatedJob, mpi, procs reader, n in
 		worker.count = max(n-1, 1)
 	}
 	if worker.count < 1 {
-		c.spec.at("trainer").at("numNodes").fatal("give a number from 1", "the job has no nodes")
+		c.spec.at("trainer").at("numNodes").fatal("set a number from 1", "the job has no nodes")
 	}
 	c.mpi(launcher, worker, slots)
 	if asNode {
 		c.job.Spec.Launcher.Slots = c.job.Spec.Slots
 	}
 	c.restarts([]replica{*launcher}, launcher.in.at("backoffLimit"), 6)
-	worker.in.at("backoffLimit").mention(false, "the launcher's counts")
+	worker.in.at("backoffLimit").mention(false, "the launcher's value applies")
 	return true
 }
 

@@ -87,7 +87,7 @@ func (c *conversion) merge(target []*replicatedJob, f reader, part, key string) 
 		reader{true, strings.TrimSuffix(f.path, key) + strings.TrimPrefix(path, part+"."), f.book}.warn("", "Kubernetes has no such field: not carried")
 	}
 	if err != nil {
-		f.fatal("kubectl explain pod.spec tells what it takes", "%v", err)
+		f.fatal("kubectl explain pod.spec shows the valid fields", "%v", err)
 		return
 	}
 	f.take()

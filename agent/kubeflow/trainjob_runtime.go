@@ -38,14 +38,14 @@ func (c *conversion) replicatedJobs(set reader) (all []*replicatedJob) {
 			in.at("name").note("pods are named after their role")
 		}
 		for _, key := range []string{"replicas", "dependsOn", "groupName"} {
-			in.at(key).mention(true, "the members of a LaunchJob are made at once, and wait for each other in their pods")
+			in.at(key).mention(true, "the members of a LaunchJob are created at once, and wait for each other in their pods")
 		}
 		for _, key := range []string{"parallelism", "completions", "completionMode"} {
-			spec.at(key).mention(true, "the number of nodes counts")
+			spec.at(key).mention(true, "the number of nodes applies")
 		}
 		j.template = c.template(spec.at("template"))
 		if j.template.Spec.RestartPolicy != "" {
-			spec.at("template").at("spec").at("restartPolicy").note("what counts is backoffLimit")
+			spec.at("template").at("spec").at("restartPolicy").note("backoffLimit applies instead")
 			j.template.Spec.RestartPolicy = ""
 		}
 		all = append(all, j)
@@ -54,7 +54,7 @@ func (c *conversion) replicatedJobs(set reader) (all []*replicatedJob) {
 		all[0].trainer = true
 	}
 	if len(all) == 0 {
-		set.at("replicatedJobs").fatal("give it a replicatedJob named node", "the runtime has no trainer job")
+		set.at("replicatedJobs").fatal("add a replicatedJob named node", "the runtime has no trainer job")
 	}
 	for _, j := range all {
 		if j.trainer || j.name == "node" && len(all) == 1 {

@@ -45,11 +45,11 @@ func (c *conversion) tasks() (all []*task) {
 		t.template = c.template(in.at("template"))
 		t.restart = string(t.template.Spec.RestartPolicy)
 		t.template.Spec.RestartPolicy = ""
-		in.at("dependsOn").mention(true, "the members of a LaunchJob are made at once, and wait for each other in their pods")
+		in.at("dependsOn").mention(true, "the members of a LaunchJob are created at once, and wait for each other in their pods")
 		all = append(all, t)
 	}
 	if len(all) == 0 && !specs.has() {
-		specs.fatal("give tasks", "the job has no tasks")
+		specs.fatal("add tasks", "the job has no tasks")
 	}
 	return all
 }
@@ -68,7 +68,7 @@ func (c *conversion) volcanoMPI(tasks []*task, p plugins) {
 		}
 	}
 	if launcher == nil || worker == nil {
-		c.spec.at("tasks").fatal("name them in the arguments of the plugin mpi", "there is no task %s, or no task %s", p.names["launcher"], p.names["worker"])
+		c.spec.at("tasks").fatal("name them in the arguments of the plugin mpi", "task %s or task %s is missing", p.names["launcher"], p.names["worker"])
 		return
 	}
 	c.mpi(launcher, worker, reader{nil, "spec.slots", c.object.book})

@@ -114,7 +114,7 @@ func (c *conversion) sharedVolumes(tasks []*task) {
 		switch wanted := v.at("volumeClaim"); {
 		case claim != "":
 			source = corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}
-			wanted.mention(false, "no claim is made: "+claim+" has to be there")
+			wanted.mention(false, "no claim is created: "+claim+" must exist")
 		case wanted.has():
 			wanted.fatal("create a PersistentVolumeClaim, and name it in volumeClaimName", "a LaunchJob creates no claims")
 		}

@@ -41,7 +41,7 @@ func (c *conversion) plugins(tasks []*task) plugins {
 	}
 	p.svc = in.at("svc").has() || p.framework != "plain"
 	p.env = in.at("env").has()
-	in.at("env").mention(true, "VC_TASK_INDEX and VK_TASK_INDEX are set where they can be")
+	in.at("env").mention(true, "VC_TASK_INDEX and VK_TASK_INDEX are set where possible")
 	if !in.at("pytorch").has() && !in.at("tensorflow").has() && !in.at("mpi").has() {
 		p.ranks(tasks)
 	}
@@ -114,7 +114,7 @@ func (c *conversion) otherPlugins(in reader) {
 		}
 		svc.mentionNone()
 		if !open {
-			svc.warn("docs/guides/join.md has one", "no NetworkPolicy is created, which kept other pods away")
+			svc.warn("docs/guides/join.md has one", "no NetworkPolicy is created: other pods can reach the pods of the job")
 		}
 	}
 	if ssh := in.at("ssh"); ssh.has() {

@@ -31,7 +31,7 @@ func (c *conversion) volcanoPolicies(tasks []*task) {
 			on = append(on, "any")
 			given.note("the kubelet restarted its containers without limit; here all members restart, up to maxRetry times")
 		default:
-			given.mention(true, "the pods of a LaunchJob have it in any case")
+			given.mention(true, "the pods of a LaunchJob have this policy in any case")
 		}
 		all = append(all, t.replica)
 	}
@@ -72,19 +72,19 @@ func (c *conversion) volcanoPolicy(p reader, t *task) (on []string) {
 			p.warn("", "%s at exit code %d: not carried", action, *code)
 		}
 	} else if !p.at("event").has() && !p.at("events").has() {
-		p.warn("give event or exitCode", "it has no condition: not carried")
+		p.warn("set event or exitCode", "it has no condition: not carried")
 	}
 	for _, e := range events {
 		switch {
 		case e == "":
 		case e == "PodEvicted" && again:
-			p.at("event").mention(true, "a pod that is evicted is made anew in any case")
+			p.at("event").mention(true, "an evicted pod is replaced in any case")
 		case again && (e == "PodFailed" || e == "TaskFailed" || e == "Unknown" || e == "*"):
 			on = append(on, "any")
 		case e == "TaskCompleted" && action == "CompleteJob" && t != nil && c.job.Spec.Launcher == nil:
 			c.job.Spec.Success = t.role
 		case e == "TaskCompleted" && action == "CompleteJob" && t != nil && t.role == "launcher":
-			p.at("event").mention(true, "the launcher's end is the job's")
+			p.at("event").mention(true, "the end of the launcher is the end of the job")
 		case (e == "PodFailed" || e == "TaskFailed") && (action == "AbortJob" || action == "TerminateJob"):
 			p.at("event").mention(true, "a failure ends the job in any case")
 		default:

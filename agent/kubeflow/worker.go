@@ -56,7 +56,7 @@ func work(t *corev1.PodTemplateSpec, name string, in reader) {
 		field.warn("", "%q is replaced by agent worker: mpirun's processes come from the launcher", line)
 	default:
 		field.fatal("remove it; move its preparation into an init container, or end it with: exec "+names.AgentPath+" worker",
-			"a worker runs agent worker, and mpirun could not reach one that runs %s", short(line))
+			"a worker must run agent worker: mpirun cannot reach a worker that runs %s", short(line))
 	}
 	if len(o.Command) == 0 && before != nil {
 		field.warn("", "it runs without the image's ENTRYPOINT, which is unknown")

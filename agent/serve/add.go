@@ -52,7 +52,7 @@ func (f *finder) Start(ctx context.Context) error {
 	for {
 		found, err := f.found(f.mgr.GetRESTMapper())
 		if err != nil { // the API server does not answer; the next look retries
-			log.FromContext(ctx).Info("cannot tell which of Kubeflow's kinds there are", "error", err.Error())
+			log.FromContext(ctx).Info("cannot list Kubeflow's kinds in the cluster", "error", err.Error())
 		}
 		for _, k := range found {
 			if err := f.begin(ctx, k); err != nil {
@@ -87,7 +87,7 @@ func (f *finder) found(mapper meta.RESTMapper) (list []kind, errs error) {
 
 // begin starts the controller of a kind.
 func (f *finder) begin(ctx context.Context, k kind) error {
-	log.FromContext(ctx).Info("serving a kind of Kubeflow's", "kind", k.name, "version", k.version, "dryRun", f.preview != nil)
+	log.FromContext(ctx).Info("serving a kind of Kubeflow", "kind", k.name, "version", k.version, "dryRun", f.preview != nil)
 	r := &Reconciler{
 		Kind: k, Client: f.mgr.GetClient(), Reader: f.mgr.GetAPIReader(), Events: f.mgr.GetEventRecorder(fieldManager), Clock: clock.RealClock{},
 		Convert: convert, Confined: f.confined, Preview: f.preview,

@@ -51,6 +51,6 @@ func TestMode(t *testing.T) {
 		require.Equal(t, string(want), m.String())
 	}
 	var m Mode
-	require.ErrorContains(t, m.Set("dry"), "it takes on, off or dry-run")
+	require.ErrorContains(t, m.Set("dry"), "want on, off or dry-run")
 	require.NoError(t, Add(nil, Off, nil), "nothing is added")
 }

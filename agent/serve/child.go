@@ -107,7 +107,7 @@ func (r *Reconciler) follow(ctx context.Context, o *unstructured.Unstructured, j
 		if job.Spec.Elastic != nil {
 			next.Spec.Workers = want.Spec.Workers
 		} else if !sameWorkers(job, want) {
-			r.unchanged(o, "the number of workers of a job that is not elastic does not change while it runs: suspend it first (runPolicy.suspend)")
+			r.unchanged(o, "workers can be changed only in an elastic job, or while the job is suspended (runPolicy.suspend)")
 		}
 	}
 	if next.Annotations == nil {

@@ -22,7 +22,7 @@ func (m *Mode) Set(word string) error {
 	case "dry-run":
 		*m = DryRun
 	default:
-		return fmt.Errorf("it takes on, off or dry-run: dry-run says what it would do, and does nothing")
+		return fmt.Errorf("want on, off or dry-run; dry-run only reports what it would do")
 	}
 	return nil
 }

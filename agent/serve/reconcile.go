@@ -113,7 +113,7 @@ func (r *Reconciler) take(ctx context.Context, o *unstructured.Unstructured, s s
 		if ref := metav1.GetControllerOf(other); ref != nil && ref.Kind == r.Kind.name && ref.Name == o.GetName() {
 			return reconcile.Result{RequeueAfter: soon}, nil // it belongs to a deleted object of that name, and will be deleted too
 		}
-		sentence = fmt.Sprintf("there is a LaunchJob %s that is not this object's: rename one of them", o.GetName())
+		sentence = fmt.Sprintf("LaunchJob %s exists and does not belong to this object: rename one of them", o.GetName())
 	}
 	if sentence == "" {
 		if sentence, err = r.make(ctx, o, job, warnings); err != nil {

@@ -245,7 +245,7 @@ func TestFollows(t *testing.T) {
 	require.Equal(t, map[string]string{"pool": "a"}, w.job().Spec.Roles[1].Template.Spec.NodeSelector, "its pods are there")
 	heard := w.heard()
 	require.Len(t, heard, 1)
-	require.Contains(t, heard[0], "Warning ChangeNotCarried the number of workers of a job that is not elastic")
+	require.Contains(t, heard[0], "Warning ChangeNotCarried workers can be changed only in an elastic job")
 }
 
 // TestOffAndOn checks that without the label the LaunchJob keeps running, but is not mirrored.
@@ -283,17 +283,17 @@ func TestCannotBeServed(t *testing.T) {
 		w := newWorld(t, k, o)
 		w.settle()
 		refusal := ended(v1alpha1.PhaseFailed)
-		refusal.Reason, refusal.Message = "Refused", "two gang schedulers at once"
+		refusal.Reason, refusal.Message = "Refused", "two gang schedulers"
 		w.tells(refusal)
 		w.settle()
 		require.Equal(t, "Created=True(PyTorchJobCreated) Failed=True(MusterCannotServe) ", line(w.status()))
-		require.Equal(t, "two gang schedulers at once", w.status().find(hasFailed).Message)
+		require.Equal(t, "two gang schedulers", w.status().find(hasFailed).Message)
 	})
 	t.Run("the name is taken", func(t *testing.T) {
 		k, o := aTorch(t)
 		w := newWorld(t, k, o, &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Namespace: "hpc", Name: "pi"}})
 		w.settle()
-		require.Contains(t, w.status().find(hasFailed).Message, "there is a LaunchJob pi that is not this object's")
+		require.Contains(t, w.status().find(hasFailed).Message, "LaunchJob pi exists and does not belong to this object")
 	})
 	t.Run("the name is about to be free", func(t *testing.T) {
 		k, o := aTorch(t)

@@ -56,12 +56,12 @@ func (r Request) work() (work, error) {
 		// agent run starts such a command in the launcher only, and it may have to run there.
 		// Starting it in another place would surprise the user.
 		return w, failure.Usage("--framework=plain (or torch, tensorflow, jax...) starts it on each worker; --launcher starts it only in a launcher, as agent run does",
-			"cannot tell where to run %q, and there are %d workers", words[0], r.Workers)
+			"cannot tell where to run %q: in the launcher, or on each of the %d workers", words[0], r.Workers)
 	}
 	w.launcher = needsLauncher(w.framework, found)
 	if r.Launcher != nil {
 		if w.launcher && !*r.Launcher {
-			return w, failure.Usage("omit --launcher=false", "%s starts its ranks from a launcher", cmp.Or(w.framework, found))
+			return w, failure.Usage("omit --launcher=false", "--launcher=false: %s starts its ranks from a launcher", cmp.Or(w.framework, found))
 		}
 		w.launcher = *r.Launcher
 	}
@@ -71,14 +71,14 @@ func (r Request) work() (work, error) {
 	if w.framework == "horovod" && found != "horovod" {
 		// Its processes meet at a server that horovodrun runs. mpirun needs none.
 		if found != "mpi" {
-			return w, failure.Usage("-- horovodrun python train.py, or -- mpirun python train.py", "horovod is started by horovodrun or mpirun")
+			return w, failure.Usage("-- horovodrun python train.py, or -- mpirun python train.py", "a horovod job requires a horovodrun or mpirun command")
 		}
 		w.framework = "mpi"
 	}
 	told := found == "torch" || found == "paddle" // the environment tells it everything, wherever it is in the script
 	if found != "" && found != "mpi" && !told && framework.Detect(argv) == "" {
 		// The agent adds options to such a launcher, but would start a shell here.
-		return w, failure.Usage("write it as separate words: -- "+strings.Join(words, " "), "%s in a shell line: the agent cannot detect it", words[0])
+		return w, failure.Usage("write it as separate words: -- "+strings.Join(words, " "), "%s in a shell command: the agent cannot detect it", words[0])
 	}
 	switch w.framework {
 	case "torch":

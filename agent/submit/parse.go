@@ -65,7 +65,7 @@ func data(words []string) (volumes []corev1.Volume, mounts []corev1.VolumeMount,
 		case len(validation.IsDNS1123Subdomain(claim)) > 0:
 			return nil, nil, failure.Usage("kubectl get pvc lists the names", "--data=%s: %q is not a valid PersistentVolumeClaim name", word, claim)
 		case slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == path.Clean(dir) }):
-			return nil, nil, failure.Usage("give each its own path", "--data: two claims for %s", dir)
+			return nil, nil, failure.Usage("give each its own path", "--data: two claims are mounted at %s", dir)
 		}
 		at := slices.IndexFunc(volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim.ClaimName == claim })
 		if at < 0 {
@@ -104,7 +104,7 @@ func tolerations(words []string) ([]corev1.Toleration, error) {
 		effects := []corev1.TaintEffect{"", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
 		operators := []corev1.TolerationOperator{corev1.TolerationOpExists, corev1.TolerationOpEqual}
 		if key == "" || !slices.Contains(effects, t.Effect) || !slices.Contains(operators, t.Operator) {
-			return nil, failure.Usage("all, KEY, KEY:NoSchedule, KEY=VALUE or KEY=VALUE:NoExecute", "--toleration=%s is not a toleration", word)
+			return nil, failure.Usage("want all, KEY, KEY:NoSchedule, KEY=VALUE or KEY=VALUE:NoExecute", "--toleration=%s is not a toleration", word)
 		}
 		list = append(list, t)
 	}

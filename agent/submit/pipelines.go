@@ -67,7 +67,7 @@ func Pipelines(args []string, step Step) (Typed, error) {
 			t.Args, args = append(t.Args, word), args[1:]
 			continue
 		case len(args) == 1:
-			return t, failure.Usage("images/pipelines/component.yaml has the flags", "%s has no value", word)
+			return t, failure.Usage("images/pipelines/component.yaml has the flags", "%s: missing value", word)
 		}
 		value := args[1]
 		args = args[2:]
@@ -85,7 +85,7 @@ func Pipelines(args []string, step Step) (Typed, error) {
 		}
 		t.Args = append(t.Args, words...)
 	}
-	return t, failure.Usage("-- COMMAND at the end", "the step has no command")
+	return t, failure.Usage("-- COMMAND at the end", "missing command: the step has no --")
 }
 
 // read returns the words to type for one flag and its value.
@@ -103,7 +103,7 @@ func (t *Typed) read(flag, value string, step Step) ([]string, error) {
 		on, err := strconv.ParseBool(value)
 		switch {
 		case err != nil:
-			return nil, failure.Usage("true or false", "--%s=%s is not true or false", flag, value)
+			return nil, failure.Usage("want true or false", "--%s=%s is not true or false", flag, value)
 		case !on:
 			return nil, nil
 		case flag == "tensorboard":
@@ -139,7 +139,7 @@ func (t *Typed) read(flag, value string, step Step) ([]string, error) {
 // command waits for the job, and adds the command: a line for a shell, or a list of words.
 func (t *Typed) command(rest []string) error {
 	if len(rest) != 1 || rest[0] == "" {
-		return failure.Usage("-- COMMAND, one word for all of it", "the step's command is %d words", len(rest))
+		return failure.Usage("-- COMMAND, one word for all of it", "the step's command has %d words, want 1", len(rest))
 	}
 	words := rest
 	if strings.HasPrefix(rest[0], "[") && json.Unmarshal([]byte(rest[0]), &words) != nil {
@@ -189,7 +189,7 @@ func each(flag, value string) (words []string, err error) {
 func number(flag, value string) ([]string, error) {
 	n, err := strconv.ParseFloat(value, 64)
 	if err != nil || n < 0 || n != float64(int64(n)) && flag != "timeout-hours" {
-		return nil, failure.Usage("a whole number", "--%s=%s is not a number", flag, value)
+		return nil, failure.Usage("want a whole number", "--%s=%s is not a number", flag, value)
 	}
 	if n == 0 {
 		return nil, nil

@@ -62,9 +62,9 @@ func TestPipelinesCommand(t *testing.T) {
 
 func TestPipelinesRefuses(t *testing.T) {
 	for sentence, args := range map[string][]string{
-		"the step has no command":                                           {"--pipelines", "--name", "x"},
-		"--name has no value":                                               {"--pipelines", "--name"},
-		"the step's command is 2 words":                                     {"--pipelines", "--", "mpirun", "x"},
+		"missing command: the step has no --":                               {"--pipelines", "--name", "x"},
+		"--name: missing value":                                             {"--pipelines", "--name"},
+		"the step's command has 2 words, want 1":                                     {"--pipelines", "--", "mpirun", "x"},
 		"--workers=1.5 is not a number":                                     stepLine("--workers", "1.5"),
 		"--gpus=all is not a number":                                        stepLine("--gpus", "all"),
 		"--workers=-1 is not a number":                                      stepLine("--workers", "-1"),

@@ -139,7 +139,7 @@ func (r Request) progress(job *v1alpha1.LaunchJob) error {
 	case err != nil:
 		return err
 	case len(rules) > 0 && job.Spec.Launcher == nil:
-		return failure.Usage("--launcher adds one", "--%s without a launcher: no pod sees the output of all members of such a job", r.Progress[0].Flag)
+		return failure.Usage("--launcher adds one", "--%s requires a launcher: without one, no pod sees the output of all members", r.Progress[0].Flag)
 	}
 	for _, rule := range rules {
 		one := v1alpha1.ProgressRule{Expect: rule.Expect, FailOn: rule.FailOn, Within: timeOf(rule.Within), FirstWithin: timeOf(rule.FirstWithin)}
@@ -168,9 +168,9 @@ func (r Request) hang(job *v1alpha1.LaunchJob) error {
 	case r.HangAfter == 0 && r.HangAction == "":
 		return nil
 	case r.HangAfter < time.Second:
-		return failure.Usage("--hang-after=10m", "--hang-after=%s: it must be at least 1s", r.HangAfter)
+		return failure.Usage("--hang-after=10m", "--hang-after=%s: must be at least 1s", r.HangAfter)
 	case job.Spec.Launcher == nil:
-		return failure.Usage("--launcher adds one", "--hang-after without a launcher: no pod sees all members of such a job")
+		return failure.Usage("--launcher adds one", "--hang-after requires a launcher: without one, no pod sees all members")
 	}
 	job.Spec.HangAfter = timeOf(r.HangAfter)
 	if r.HangAction != "" {
@@ -186,9 +186,9 @@ func (r Request) exitWithin(job *v1alpha1.LaunchJob) error {
 	case r.ExitWithin == 0:
 		return nil
 	case r.ExitWithin < time.Second:
-		return failure.Usage("--exit-within=5m", "--exit-within=%s: the shortest is 1s", r.ExitWithin)
+		return failure.Usage("--exit-within=5m", "--exit-within=%s: must be at least 1s", r.ExitWithin)
 	case job.Spec.Launcher == nil:
-		return failure.Usage("--launcher adds one", "--exit-within without a launcher: no pod sees all members of such a job")
+		return failure.Usage("--launcher adds one", "--exit-within requires a launcher: without one, no pod sees all members")
 	}
 	job.Spec.ExitWithin = timeOf(r.ExitWithin)
 	return nil

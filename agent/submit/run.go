@@ -40,13 +40,13 @@ func (r Run) apply(job *v1alpha1.LaunchJob) error {
 		flag = "min-workers"
 	}
 	if job.Spec.Launcher == nil && flag != "" {
-		return failure.Usage("--launcher adds one", "--%s without a launcher: only a launcher reads it", flag)
+		return failure.Usage("--launcher adds one", "--%s requires a launcher: only a launcher reads it", flag)
 	}
 	if r.Compat != "" {
 		job.Spec.Compat = r.Compat
 	}
 	if r.Procs < 0 || r.LauncherSlots < 0 {
-		return failure.Usage("--procs-per-worker=2 starts two on each worker", "--procs-per-worker=%d, --launcher-slots=%d: it must not be negative", r.Procs, r.LauncherSlots)
+		return failure.Usage("--procs-per-worker=2 starts two on each worker", "--procs-per-worker=%d and --launcher-slots=%d must not be negative", r.Procs, r.LauncherSlots)
 	}
 	if r.Procs > 0 {
 		job.Spec.ProcsPerWorker = new(int32(r.Procs))
@@ -58,7 +58,7 @@ func (r Run) apply(job *v1alpha1.LaunchJob) error {
 	c := &job.Spec.Launcher.Template.Spec.Containers[0]
 	for _, s := range r.Settings {
 		if s.Flag == "exit" && s.Value != "strict" && s.Value != "command" {
-			return failure.Usage("--exit=strict, --exit=command", "--exit=%s is not known", s.Value)
+			return failure.Usage("want strict or command", "--exit=%s: unknown value", s.Value)
 		}
 		if s.Flag == "grace" {
 			if err := fitGrace(job, s.Value); err != nil {
@@ -78,7 +78,7 @@ const defaultPeriod = 30 * time.Second
 func fitGrace(job *v1alpha1.LaunchJob, value string) error {
 	grace, err := time.ParseDuration(value)
 	if err != nil || grace < 0 {
-		return failure.Usage("a time is written as 90s, 10m or 1h", "--grace=%s is not a time", value)
+		return failure.Usage("want a time such as 90s, 10m or 1h", "--grace=%s is not a time", value)
 	}
 	if grace <= names.Grace(defaultPeriod) {
 		return nil
@@ -106,7 +106,7 @@ func (r Run) elastic(job *v1alpha1.LaunchJob) error {
 	case low > workers || workers > high:
 		return failure.Usage("--workers is the initial number", "--min-workers=%d, --workers=%d and --max-workers=%d are not in ascending order", low, workers, high)
 	case len(job.Spec.Roles) > 1:
-		return failure.Usage("omit --ps, --chief and --evaluator", "an elastic job can have only workers")
+		return failure.Usage("omit --ps, --chief and --evaluator", "--min-workers cannot be used with --ps, --chief or --evaluator: an elastic job has only workers")
 	}
 	job.Spec.Elastic = &v1alpha1.Elastic{Min: int32(low), Max: int32(high)}
 	return nil

@@ -30,7 +30,7 @@ const (
 // stay in variables: the shell parses none of them, and no argument contains a password.
 const cloneScript = `set -eu
 case $GIT_SYNC_DEST in
-''|.|/*|..|../*|*/..|*/../*) echo "GIT_SYNC_DEST=$GIT_SYNC_DEST is no directory below $GIT_SYNC_ROOT" >&2; exit 1;;
+''|.|/*|..|../*|*/..|*/../*) echo "GIT_SYNC_DEST=$GIT_SYNC_DEST is not a directory below $GIT_SYNC_ROOT" >&2; exit 1;;
 esac
 at=$GIT_SYNC_ROOT/$GIT_SYNC_DEST
 rm -rf "$at"
@@ -62,9 +62,9 @@ func (r Request) validateSync() error {
 	case r.Sync == "" && r.SyncSource == "":
 		return wrong("--sync-mode=git --sync-source=https://example.com/team/train.git", "--sync-source is required")
 	case r.Sync == "rsync" || r.Sync == "hdfs":
-		return wrong("--sync-mode=git, or a volume that holds the code: --data=PVC:PATH", "--sync-mode=%s is supported by Arena, but not by Muster", r.Sync)
+		return wrong("--sync-mode=git, or a volume that holds the code: --data=PVC:PATH", "--sync-mode=%s works in Arena, but not in Muster", r.Sync)
 	case r.Sync != "" && r.Sync != "git":
-		return wrong("--sync-mode=git", "--sync-mode=%s is not known", r.Sync)
+		return wrong("--sync-mode=git", "--sync-mode=%s: unknown value", r.Sync)
 	case r.SyncSource == "":
 		return wrong("--sync-source=https://example.com/team/train.git", "--sync-mode=git requires --sync-source")
 	}
@@ -72,15 +72,15 @@ func (r Request) validateSync() error {
 		return err
 	}
 	if r.SyncSecret != "" && !strings.HasPrefix(r.SyncSource, "http") {
-		return wrong("--sync-source=https://...", "--sync-secret works only with http and https")
+		return wrong("--sync-source=https://...", "--sync-secret requires an http or https --sync-source")
 	}
 	for _, word := range r.Env {
 		name, value, _ := strings.Cut(word, "=")
 		switch {
 		case slices.Contains([]string{"GIT_SYNC_DEST", "GITSYNC_LINK"}, name) && !isBelow(value):
-			return wrong("--env "+name+"=train", "--env %s: it takes a directory below %s", word, syncDir)
+			return wrong("--env "+name+"=train", "--env %s: want a directory below %s", word, syncDir)
 		case slices.Contains([]string{"GIT_SYNC_ROOT", "GITSYNC_ROOT"}, name) && path.Clean(value) != syncRoot:
-			return wrong("omit it", "--env %s: the pods get only what is in %s", word, syncRoot)
+			return wrong("omit it", "--env %s: want %s, the only directory that the pods get", word, syncRoot)
 		case secretly.MatchString(name):
 			return wrong("--sync-secret=NAME takes a Secret of the type kubernetes.io/basic-auth", "--env %s=... would store a password in the job, where everyone can read it", name)
 		}
@@ -91,7 +91,7 @@ func (r Request) validateSync() error {
 func validSource(source string) error {
 	way := "--sync-source=https://example.com/team/train.git"
 	if repository(source) == "" {
-		return failure.Usage(way, "--sync-source names no repository")
+		return failure.Usage(way, "--sync-source: no repository name at the end of the URL")
 	}
 	if shortURL.MatchString(source) {
 		return nil
@@ -109,7 +109,7 @@ func validSource(source string) error {
 }
 
 // repository returns the last word of a URL, which is the directory that git would create. It
-// returns "" if that is no valid name.
+// returns "" if that is not a valid name.
 func repository(source string) string {
 	name := path.Base(strings.TrimRight(source, "/"))
 	if at := strings.LastIndexByte(name, ':'); at >= 0 {

@@ -80,7 +80,7 @@ func TestSyncDestination(t *testing.T) {
 	for _, dest := range []string{"", ".", "..", "../kept", "a/../../kept", "a/..", filepath.Dir(kept)} {
 		out, err := shell(t, cloneScript, "GIT_SYNC_REPO=file:///nowhere", "GIT_SYNC_ROOT="+root, "GIT_SYNC_DEST="+dest, "GIT_SYNC_DEPTH=1")
 		require.Error(t, err)
-		require.Contains(t, out, "is no directory below", dest)
+		require.Contains(t, out, "is not a directory below", dest)
 		require.FileExists(t, kept)
 	}
 }

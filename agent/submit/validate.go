@@ -18,13 +18,13 @@ func (r Request) validate() error {
 	wrong := failure.Usage
 	switch {
 	case r.Name == "":
-		return wrong("--name=train", "the job has no name")
+		return wrong("--name=train", "--name is required")
 	case len(r.Name) > 40 || !jobName.MatchString(r.Name):
 		return wrong("as in --name=resnet-50", "--name=%s: a name has at most 40 lowercase letters, digits and dashes, and starts with a letter", r.Name)
 	case r.Image == "":
-		return wrong("--image=registry.example.com/train:1", "the job has no image")
+		return wrong("--image=registry.example.com/train:1", "--image is required")
 	case strings.TrimSpace(strings.Join(r.Command, "")) == "":
-		return wrong("agent submit --name="+r.Name+" --image="+r.Image+" -- mpirun ./program", "no command")
+		return wrong("agent submit --name="+r.Name+" --image="+r.Image+" -- mpirun ./program", "missing command")
 	case r.Workers < 1 && !(r.Workers == 0 && r.hasRoles()) || r.Workers > 10000:
 		return wrong("--workers=4 makes four pods; the launcher is not counted", "--workers=%d: a job has 1 to 10000 workers", r.Workers)
 	case r.GPUs < 0 || r.Slots < 0 || r.GPUs > 4096 || r.Slots > 4096:
@@ -32,7 +32,7 @@ func (r Request) validate() error {
 	case r.PS < 0 || r.PS > 10000:
 		return wrong("--ps=2", "--ps=%d: a job has 0 to 10000 parameter servers", r.PS)
 	case r.MaxRestarts < 0 || r.MaxRestarts > 1000:
-		return wrong("--max-restarts=3", "--max-restarts=%d: it takes 0 to 1000", r.MaxRestarts)
+		return wrong("--max-restarts=3", "--max-restarts=%d: want 0 to 1000", r.MaxRestarts)
 	case r.WorkingDir != "" && !path.IsAbs(r.WorkingDir):
 		return wrong("--working-dir=/root", "--working-dir=%s is not an absolute path", r.WorkingDir)
 	}
@@ -64,23 +64,23 @@ func (r Request) together() error {
 	wrong := failure.Usage
 	switch {
 	case r.RestartOn != "" && r.MaxRestarts == 0:
-		return wrong("--max-restarts=3", "--restart-on=%s without --max-restarts", r.RestartOn)
+		return wrong("--max-restarts=3", "--restart-on=%s requires --max-restarts", r.RestartOn)
 	case r.Gang == kueue && r.Queue == "":
-		return wrong("--queue=NAME is a LocalQueue of the namespace", "--gang=kueue without --queue")
+		return wrong("--queue=NAME is a LocalQueue of the namespace", "--gang=kueue requires --queue")
 	case r.Queue != "" && r.Gang != "" && r.Gang != volcano && r.Gang != kueue:
-		return wrong("queues are Volcano's and Kueue's: --gang=volcano or --gang=kueue", "--queue=%s with --gang=%s", r.Queue, r.Gang)
+		return wrong("queues are Volcano's and Kueue's: --gang=volcano or --gang=kueue", "--queue=%s cannot be used with --gang=%s", r.Queue, r.Gang)
 	case r.AgentImage != "" && r.Delivery == "baked":
-		return wrong("--delivery=init uses the agent of that image", "--agent-image with --delivery=baked: the agent is in the job's own image")
+		return wrong("--delivery=init uses the agent of that image", "--agent-image cannot be used with --delivery=baked: the agent is in the job's own image")
 	case r.ShmSize != "" && !isAmount(r.ShmSize):
 		return wrong("--shm-size=8Gi; 0 keeps the default /dev/shm", "--shm-size=%s is not a size", r.ShmSize)
 	case r.Restricted && (r.RDMA || r.HostNetwork):
-		return wrong("use only one of them", "--restricted namespaces admit neither --rdma nor --host-network")
+		return wrong("omit --restricted, or the other flags", "--restricted cannot be used with --rdma or --host-network: restricted namespaces forbid both")
 	case r.RunAsUser != nil && *r.RunAsUser < 0:
 		return wrong("--run-as-user=1000", "--run-as-user=%d is not a user ID", *r.RunAsUser)
 	case r.Restricted && r.RunAsUser != nil && *r.RunAsUser == 0:
-		return wrong("--run-as-user=1000", "--restricted namespaces admit nothing that runs as root")
+		return wrong("--run-as-user=1000", "--run-as-user=0 cannot be used with --restricted: restricted namespaces forbid root")
 	case r.Restricted && r.SyncSource != "" && r.WorkingDir == "":
-		return wrong("--working-dir=/work", "--restricted: the code would go to /root, which only root can write")
+		return wrong("--working-dir=/work", "--restricted with --sync-source requires --working-dir: the default, /root, is writable only by root")
 	case r.ActiveFor < 0:
 		return wrong("--active-deadline=12h", "--active-deadline=%s must not be negative", r.ActiveFor)
 	}
@@ -92,9 +92,9 @@ func oneOf(flag, value string, words ...string) error {
 	if value == "" || slices.Contains(words, value) {
 		return nil
 	}
-	way := "it takes " + strings.Join(words, ", ")
+	way := "want " + strings.Join(words, ", ")
 	if like := failure.Nearest(value, words); like != "" {
 		way = "did you mean --" + flag + "=" + like + "?"
 	}
-	return failure.Usage(way, "--%s=%s is not known", flag, value)
+	return failure.Usage(way, "--%s=%s: unknown value", flag, value)
 }

@@ -38,7 +38,7 @@ func TestParse(t *testing.T) {
 	}
 	_, err = parse([]string{"--serve-kubeflow=dry"}, io.Discard, &out)
 	require.Error(t, err)
-	require.Contains(t, out.String(), "it takes on, off or dry-run")
+	require.Contains(t, out.String(), "want on, off or dry-run")
 
 	_, err = parse([]string{"now"}, io.Discard, &out)
 	require.Error(t, err)

@@ -48,7 +48,7 @@ func newScale(streams Streams) *cobra.Command {
 		case !cmd.Flags().Changed("workers"):
 			return failure.Usage("agent scale "+name+" --workers 4", "agent scale: --workers is required")
 		case workers < 0 || workers > 10000:
-			return failure.Usage("--workers=4", "--workers=%d: a job has 0 to 10000", workers)
+			return failure.Usage("--workers=4", "--workers=%d: want 0 to 10000", workers)
 		}
 		api, err := open(where)
 		if err != nil {

@@ -80,10 +80,10 @@ func byVerb(path string, found map[string]any) (*configFile, error) {
 			if like := nearest(verb); like != "" {
 				way = "did you mean " + like + "?"
 			}
-			return nil, failure.New(names.ExitData, way, "%s: %q is not a verb", path, verb)
+			return nil, failure.New(names.ExitData, way, "%s: unknown verb %q", path, verb)
 		}
 		if !ok && found[verb] != nil {
-			return nil, failure.New(names.ExitData, below, "%s: %s: it takes flags, not %v", path, verb, found[verb])
+			return nil, failure.New(names.ExitData, below, "%s: %s: want flags, not %v", path, verb, found[verb])
 		}
 		f.verbs[verb] = flags
 	}
@@ -134,7 +134,7 @@ func (f *configFile) fill(cmd *cobra.Command) ([]string, error) {
 		}
 		for _, word := range words {
 			if flag.Value.Set(word) != nil {
-				return nil, failure.New(names.ExitData, "", "%s: %s: %s=%q: it takes %s", f.path, verb, name, word, takes(flag))
+				return nil, failure.New(names.ExitData, "", "%s: %s: %s=%q: want %s", f.path, verb, name, word, takes(flag))
 			}
 		}
 		flag.Changed = true
@@ -153,7 +153,7 @@ func (f *configFile) fill(cmd *cobra.Command) ([]string, error) {
 func values(flag *pflag.Flag, value any) ([]string, error) {
 	if _, isRule := flag.Value.(ruleFlag); isRule {
 		if flag.Name != progress.FlagList {
-			return nil, errors.New("put rules in a list, as in progress: [{expect: 'step (\\d+)', within: 10m}]")
+			return nil, errors.New("want a list of rules, as in progress: [{expect: 'step (\\d+)', within: 10m}]")
 		}
 		text, err := json.Marshal(value)
 		return []string{string(text)}, err
@@ -175,7 +175,7 @@ func values(flag *pflag.Flag, value any) ([]string, error) {
 		return []string{fmt.Sprint(v)}, nil
 	}
 	if !many {
-		return nil, fmt.Errorf("it takes %s, not a list", takes(flag))
+		return nil, fmt.Errorf("want %s, not a list", takes(flag))
 	}
 	return words, nil
 }

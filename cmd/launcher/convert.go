@@ -65,15 +65,15 @@ func (f *convertFlags) check() error {
 	}
 	switch {
 	case len(f.files) == 0:
-		return wrong("agent convert -f job.yaml, or -f - for stdin", "no file to convert")
+		return wrong("agent convert -f job.yaml, or -f - for stdin", "-f is required")
 	case stdin > 1:
 		return wrong("", "stdin can be read only once")
 	case f.options.Compat != kubeflow.KubeflowV1 && f.options.Compat != kubeflow.None:
-		return wrong("it takes kubeflow-v1, none", "--compat=%s is not known", f.options.Compat)
+		return wrong("want kubeflow-v1 or none", "--compat=%s: unknown value", f.options.Compat)
 	case !slices.Contains([]string{"init", "imageVolume", "baked"}, f.options.Delivery):
-		return wrong("it takes init, imageVolume, baked", "--delivery=%s is not known", f.options.Delivery)
+		return wrong("want init, imageVolume or baked", "--delivery=%s: unknown value", f.options.Delivery)
 	case f.options.AgentImage != "" && f.options.Delivery == "baked":
-		return wrong("use only one of them", "--agent-image is for --delivery=init and imageVolume; with baked the agent is in the job's own images")
+		return wrong("--delivery=init uses the agent of that image", "--agent-image cannot be used with --delivery=baked: the agent is in the job's own image")
 	}
 	return nil
 }

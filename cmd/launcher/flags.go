@@ -52,7 +52,7 @@ func (f *flagSets) resolve(cmd *cobra.Command, command []string) (config.Config,
 		case value != "" && flag.Name != "help" && !failure.IsServiceLink(environ, name, value):
 			c.Origin[flag.Name] = "env " + name
 			if err := flag.Value.Set(value); err != nil && wrong == nil {
-				wrong = &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%s=%q: it takes %s", name, value, takes(flag)),
+				wrong = &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%s=%q: want %s", name, value, takes(flag)),
 					Way: "it sets --" + flag.Name + "; unset it or give the flag"}
 			}
 		default:

@@ -21,7 +21,7 @@ func newLaunching(_ Streams, verb string) *cobra.Command {
 
 // stacksHere returns an error, because no launcher runs on Windows.
 func stacksHere(Streams, []string) error {
-	return failure.Usage("give a job's name", "no launcher runs here: of which job?")
+	return failure.Usage("give the name of a job", "missing job name: no launcher runs on Windows")
 }
 
 // version returns the commit, and the build environment.

@@ -60,7 +60,7 @@ func (s *shown) namespace(api *jobs.API) string {
 // begin checks the flags and finds the cluster.
 func (s *shown) begin(streams Streams, formats ...string) (api *jobs.API, colored bool, err error) {
 	if s.output != "" && !slices.Contains(formats, s.output) {
-		return nil, false, failure.Usage("it takes "+strings.Join(formats, ", "), "-o %s is not known", s.output)
+		return nil, false, failure.Usage("want "+strings.Join(formats, ", "), "-o %s: unknown format", s.output)
 	}
 	if colored, err = wantsColor(s.color, streams); err != nil {
 		return nil, false, err

@@ -79,7 +79,7 @@ func oneName(cmd *cobra.Command, args []string) (string, error) {
 	case len(args) == 0:
 		return "", failure.Usage("agent list shows the jobs", "%s: missing job name", cmd.Name())
 	case len(args) > 1:
-		return "", failure.Usage(cmd.CommandPath()+" "+args[0], "%s takes one name, not %d", cmd.CommandPath(), len(args))
+		return "", failure.Usage(cmd.CommandPath()+" "+args[0], "%s: want one job name, not %d", cmd.CommandPath(), len(args))
 	}
 	return args[0], nil
 }
@@ -96,9 +96,9 @@ func (f *logsFlags) validate() error {
 	case chosen > 1:
 		return failure.Usage("use only one of them", "--rank, --role and --all cannot be used together")
 	case w.Rank != nil && *w.Rank < 0:
-		return failure.Usage("ranks count from 0", "--rank=%d", *w.Rank)
+		return failure.Usage("ranks count from 0", "--rank=%d must not be negative", *w.Rank)
 	case f.logs.Tail < 0 || f.since < 0:
-		return failure.Usage("--tail=100 --since=10m", "--tail and --since cannot be negative")
+		return failure.Usage("--tail=100 --since=10m", "--tail and --since must not be negative")
 	case f.exitCode && !f.logs.Follow:
 		return failure.Usage("add -f", "--exit-code requires -f")
 	}
@@ -154,5 +154,5 @@ func wantsColor(when string, streams Streams) (bool, error) {
 	case "auto":
 		return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(streams.Out.Fd())), nil
 	}
-	return false, failure.New(64, "it takes auto, always, never", "--color=%s is not known", when)
+	return false, failure.New(64, "want auto, always or never", "--color=%s: unknown value", when)
 }

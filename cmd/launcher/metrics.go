@@ -72,7 +72,7 @@ func collect(f metricsFlags, logs []string, streams Streams) error {
 		fmt.Fprintf(streams.Err, "agent: %s\n", note)
 	}
 	if n := c.Long(); n > 0 {
-		fmt.Fprintf(streams.Err, "agent: pieces of more than 64 KiB without an end of line were not read: %d\n", n)
+		fmt.Fprintf(streams.Err, "agent: skipped parts of lines longer than 64 KiB: %d\n", n)
 	}
 	summary := metrics.Summary(c.Series())
 	if _, err := fmt.Fprint(streams.Out, summary); err != nil {
@@ -107,17 +107,17 @@ func (f metricsFlags) read(logs []string) ([]metrics.Spec, metrics.Tags, error) 
 	}
 	switch {
 	case len(f.names) == 0:
-		return nil, 0, wrong(metricsExample, "no metric to look for")
+		return nil, 0, wrong(metricsExample, "--metric is required")
 	case len(logs) == 0:
-		return nil, 0, wrong(metricsExample+", or - for stdin", "no log to read")
+		return nil, 0, wrong(metricsExample+", or - for stdin", "missing log file")
 	case stdin > 1:
 		return nil, 0, wrong("", "stdin can be read only once")
 	case !known:
-		return nil, 0, wrong("it takes auto, all, none", "--tags=%s is not known", f.tags)
+		return nil, 0, wrong("want auto, all or none", "--tags=%s: unknown value", f.tags)
 	}
 	specs, err := metrics.Parse(f.names)
 	if err != nil {
-		return nil, 0, wrong("--metric takes NAME, NAME:RAW or NAME:PERCENTAGE", "%w", err)
+		return nil, 0, wrong("want NAME, NAME:RAW or NAME:PERCENTAGE, as in --metric loss", "%w", err)
 	}
 	return specs, tags, nil
 }

@@ -30,8 +30,8 @@ func withPlugins(c *config.Config) error {
 	path := filepath.Join(filepath.Dir(self), "agent-launcher-plugins")
 	err = syscall.Exec(path, append([]string{"agent"}, os.Args[1:]...), os.Environ())
 	if errors.Is(err, os.ErrNotExist) {
-		return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("--framework=%s: there is no %s", c.Framework, path),
-			Way: "it is agent-launcher built with -tags plugins; put it beside agent-launcher"}
+		return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("--framework=%s: %s not found", c.Framework, path),
+			Way: "build agent-launcher with -tags plugins, and put it there"}
 	}
 	return &failure.Failure{Code: names.ExitNotRunable, Err: fmt.Errorf("run %s: %w", path, err)}
 }

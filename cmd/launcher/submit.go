@@ -120,14 +120,14 @@ func launcherSettings(cmd *cobra.Command, r *submit.Request) (given []submit.Set
 func (f *submitFlags) validate() error {
 	for _, s := range f.request.Run.Settings {
 		if s.Flag == "stacks" && s.Value != "auto" && s.Value != "never" {
-			return failure.Usage("it takes auto or never", "--stacks=%s is not known", s.Value)
+			return failure.Usage("want auto or never", "--stacks=%s: unknown value", s.Value)
 		}
 	}
 	switch {
 	case f.dryRun != "" && f.dryRun != "client" && f.dryRun != "server" && f.dryRun != "none":
-		return failure.Usage("--dry-run=client needs no cluster, --dry-run=server validates by the API server", "--dry-run=%s is not known", f.dryRun)
+		return failure.Usage("--dry-run=client works without a cluster, --dry-run=server asks the API server to validate the job", "--dry-run=%s: unknown value", f.dryRun)
 	case f.output != "" && f.output != "yaml" && f.output != "json" && f.output != "name":
-		return failure.Usage("it takes json, yaml, name", "-o %s is not known", f.output)
+		return failure.Usage("want json, yaml or name", "-o %s: unknown format", f.output)
 	case (f.logs || f.timeout != 0 || len(f.metrics) > 0) && !f.wait:
 		return failure.Usage("add --wait", "--logs, --timeout and --metric require --wait")
 	case f.onSignal && !f.wait:
@@ -138,7 +138,7 @@ func (f *submitFlags) validate() error {
 		return failure.Usage("--wait --metric loss names a metric to write", "--metrics-file requires --metric")
 	}
 	if _, err := metrics.Parse(f.metrics); err != nil {
-		return failure.Usage("--metric takes NAME, NAME:RAW or NAME:PERCENTAGE", "%w", err)
+		return failure.Usage("want NAME, NAME:RAW or NAME:PERCENTAGE, as in --metric loss", "%w", err)
 	}
 	if f.metricsFile != "" {
 		if err := outfile.Check(f.metricsFile, metrics.Ours); err != nil {
@@ -217,7 +217,7 @@ func (f *submitFlags) show(streams Streams, job *v1alpha1.LaunchJob, done, other
 func (f *submitFlags) await(ctx context.Context, api *jobs.API, job *v1alpha1.LaunchJob, streams Streams) error {
 	name := job.Name
 	if f.timeout > 0 {
-		late := failure.New(names.ExitDeadline, "", "job %s had not ended after %s", name, f.timeout)
+		late := failure.New(names.ExitDeadline, "", "job %s did not end within %s (--timeout)", name, f.timeout)
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, late)
 		defer cancel()

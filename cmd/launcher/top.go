@@ -31,13 +31,13 @@ func newTop(streams Streams) *cobra.Command {
 		}
 		switch {
 		case len(args) > 2, args[0] == "node" && name != "", name != "" && s.all:
-			return failure.Usage("agent top job [NAME], agent top job -A, or agent top node", "too many arguments")
+			return failure.Usage("agent top job [NAME], agent top job -A, or agent top node", "agent top: too many arguments")
 		case args[0] == "job" || args[0] == "jobs":
 			return s.topJobs(cmd.Context(), name, streams)
 		case args[0] == "node" || args[0] == "nodes":
 			return s.topNodes(cmd.Context(), streams)
 		}
-		return failure.Usage("agent top job, or agent top node", "agent top %s is not known", args[0])
+		return failure.Usage("agent top job, or agent top node", "agent top %s: want job or node", args[0])
 	}
 	var groups []group
 	addGroup(&groups, "jobs").BoolVarP(&s.all, "all-namespaces", "A", false, "select jobs in all namespaces")

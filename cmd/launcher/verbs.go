@@ -29,7 +29,7 @@ func verbOf(args []string) error {
 		return nil
 	}
 	if framework.Detect(args[:1]) == "mpi" {
-		return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is not a verb", args[0]),
+		return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("unknown verb %q", args[0]),
 			Way: "agent run --workers=4 --job=NAME -- " + strings.Join(args, " ") + ", or on this machine: agent run --fake=4 -- " + strings.Join(args, " ")}
 	}
 	return unknownVerb(args[0])
@@ -47,7 +47,7 @@ func unknownVerb(verb string) error {
 	if like := nearest(verb); like != "" {
 		way = "did you mean agent " + like + "?"
 	}
-	return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is not a verb", verb), Way: way}
+	return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("unknown verb %q", verb), Way: way}
 }
 
 // nearest returns the verb that is most similar to typed. Of equally similar ones it returns the

@@ -31,7 +31,7 @@ func newVersion(streams Streams) *cobra.Command {
 				}
 				line = string(text)
 			default:
-				return failure.Usage("it takes json", "-o %s is not known", output)
+				return failure.Usage("want json", "-o %s: unknown format", output)
 			}
 			_, err := fmt.Fprintln(streams.Out, line)
 			return err

@@ -99,9 +99,9 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	var missing *pflag.ValueRequiredError
 	switch {
 	case errors.As(err, &invalid) && invalid.GetValue() == "--":
-		err = fmt.Errorf("--%s takes %s", invalid.GetFlag().Name, takes(invalid.GetFlag()))
+		err = fmt.Errorf("--%s: missing value, want %s", invalid.GetFlag().Name, takes(invalid.GetFlag()))
 	case errors.As(err, &invalid):
-		err = fmt.Errorf("--%s=%q: it takes %s", invalid.GetFlag().Name, invalid.GetValue(), takes(invalid.GetFlag()))
+		err = fmt.Errorf("--%s=%q: want %s", invalid.GetFlag().Name, invalid.GetValue(), takes(invalid.GetFlag()))
 	case errors.As(err, &unknown):
 		typed := unknown.GetSpecifiedName()
 		if letters := unknown.GetSpecifiedShortnames(); letters != "" {
@@ -110,7 +110,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 		}
 		way = failure.FlagHint(cmd.CommandPath(), typed, flagNames(cmd))
 	case errors.As(err, &missing):
-		err = fmt.Errorf("--%s takes %s", missing.GetFlag().Name, takes(missing.GetFlag()))
+		err = fmt.Errorf("--%s: missing value, want %s", missing.GetFlag().Name, takes(missing.GetFlag()))
 	}
 	return &failure.Failure{Code: names.ExitUsage, Err: err, Way: way}
 }
@@ -161,11 +161,11 @@ func ranksAsNamespace(cmd *cobra.Command, args, words []string) error {
 	case err != nil && !(fake != nil && fake.Changed):
 		return nil
 	case err != nil && value != "p":
-		return failure.Usage("omit -n: fake workers have no namespace", "-n %s: -n is --namespace", value)
+		return failure.Usage("omit -n: fake workers have no namespace", "-n %s: -n means --namespace here, not the number of ranks", value)
 	case err != nil:
-		return failure.Usage("mpirun's options come after it: agent run --fake=2 -- mpirun -np 2 ./program", "-np: -n is --namespace, and p would be its name")
+		return failure.Usage("mpirun's options come after it: agent run --fake=2 -- mpirun -np 2 ./program", "-np: -n means --namespace here, not the number of ranks")
 	}
-	return failure.Usage(insteadOf(cmd, number), "-n %s: -n is --namespace, and takes a name", value)
+	return failure.Usage(insteadOf(cmd, number), "-n %s: -n means --namespace here, not the number of ranks", value)
 }
 
 // insteadOf says what to write in place of -n NUMBER.

@@ -52,79 +52,79 @@ func TestLaunchJobMistakes(t *testing.T) {
 		change func(map[string]any)
 		want   string
 	}{
-		"name too long":          {func(o map[string]any) { at(o, "metadata")["name"] = "a-very-long-name-that-no-pod-of-it-could-have" }, "a LaunchJob's name has at most 40 characters"},
-		"name with dots":         {func(o map[string]any) { at(o, "metadata")["name"] = "a.b" }, "a LaunchJob's name has"},
+		"name too long":          {func(o map[string]any) { at(o, "metadata")["name"] = "a-very-long-name-that-no-pod-of-it-could-have" }, "metadata.name has at most 40 lowercase letters"},
+		"name with dots":         {func(o map[string]any) { at(o, "metadata")["name"] = "a.b" }, "metadata.name has"},
 		"no roles":               {func(o map[string]any) { at(o, "spec")["roles"] = []any{} }, "spec.roles"},
 		"a typo":                 {func(o map[string]any) { at(o, "spec")["slost"] = 2 }, "spec.slost"},
 		"a typo in a pod":        {func(o map[string]any) { at(role(o), "template", "spec")["contianers"] = 2 }, "contianers"},
-		"no workers":             {func(o map[string]any) { delete(at(o, "spec"), "workers") }, "workers says how many pods the role named worker has"},
-		"workers and replicas":   {func(o map[string]any) { role(o)["replicas"] = 2 }, "how many workers there are stands in spec.workers"},
-		"workers without worker": {func(o map[string]any) { role(o)["name"] = "ps" }, "workers says how many pods the role named worker has"},
-		"a role named launcher":  {func(o map[string]any) { role(o)["name"] = "launcher" }, "a launcher is no role"},
-		"a role's name":          {func(o map[string]any) { role(o)["name"] = "Worker_1" }, "a role's name has at most 16 characters"},
+		"no workers":             {func(o map[string]any) { delete(at(o, "spec"), "workers") }, "workers is the number of pods of the role worker"},
+		"workers and replicas":   {func(o map[string]any) { role(o)["replicas"] = 2 }, "set spec.workers instead of replicas"},
+		"workers without worker": {func(o map[string]any) { role(o)["name"] = "ps" }, "workers is the number of pods of the role worker"},
+		"a role named launcher":  {func(o map[string]any) { role(o)["name"] = "launcher" }, "a role cannot be named launcher"},
+		"a role's name":          {func(o map[string]any) { role(o)["name"] = "Worker_1" }, "a role's name has at most 16 lowercase letters"},
 		"the same role twice": {func(o map[string]any) {
 			at(o, "spec")["roles"] = []any{role(o), role(o)}
 		}, "duplicate"},
-		"framework":              {func(o map[string]any) { at(o, "spec")["framework"] = "tourch" }, "this framework is not known"},
-		"MPI without a launcher": {func(o map[string]any) { delete(at(o, "spec"), "launcher") }, "MPI needs a launcher"},
+		"framework":              {func(o map[string]any) { at(o, "spec")["framework"] = "tourch" }, "unknown framework"},
+		"MPI without a launcher": {func(o map[string]any) { delete(at(o, "spec"), "launcher") }, "MPI requires a launcher"},
 		"names without a launcher": {func(o map[string]any) {
 			delete(at(o, "spec"), "launcher")
 			at(o, "spec")["framework"], at(o, "spec")["discovery"] = "torch", "names"
-		}, "discovery names is for launchers"},
+		}, "discovery names requires a launcher"},
 		"no containers":                       {func(o map[string]any) { at(role(o), "template", "spec")["containers"] = []any{} }, "the role's template has no container"},
-		"restart policy":                      {func(o map[string]any) { at(role(o), "template", "spec")["restartPolicy"] = "OnFailure" }, "the pods of a job are not restarted by the kubelet"},
-		"success":                             {func(o map[string]any) { at(o, "spec")["success"] = "chief" }, "this names no role of the job"},
-		"success of a role's pod that is not": {func(o map[string]any) { at(o, "spec")["success"] = "worker:2" }, "or none of its pods"},
+		"restart policy":                      {func(o map[string]any) { at(role(o), "template", "spec")["restartPolicy"] = "OnFailure" }, "restartPolicy of a pod must be Never or omitted"},
+		"success":                             {func(o map[string]any) { at(o, "spec")["success"] = "chief" }, "the role or pod must exist"},
+		"success of a role's pod that is not": {func(o map[string]any) { at(o, "spec")["success"] = "worker:2" }, "the role or pod must exist"},
 		"success of a word":                   {func(o map[string]any) { at(o, "spec")["success"] = "worker:first" }, "ROLE:INDEX as in worker:0"},
-		"processes of mpirun":                 {func(o map[string]any) { at(o, "spec")["procsPerWorker"] = 2 }, "how many ranks mpirun places on a worker stands in slots"},
+		"processes of mpirun":                 {func(o map[string]any) { at(o, "spec")["procsPerWorker"] = 2 }, "the number of ranks that mpirun places on a worker"},
 		"ranks in a launcher without MPI": {func(o map[string]any) {
 			at(o, "spec")["framework"] = "torch"
 			at(o, "spec", "launcher")["slots"] = 2
-		}, "launcher.slots is for MPI"},
-		"nobody but the launcher": {func(o map[string]any) { at(o, "spec")["workers"] = 0 }, "the job has nobody but its launcher"},
+		}, "launcher.slots works only with MPI"},
+		"nobody but the launcher": {func(o map[string]any) { at(o, "spec")["workers"] = 0 }, "no workers: set spec.workers"},
 		"an image for nothing": {func(o map[string]any) {
 			at(o, "spec")["agent"] = map[string]any{"delivery": "baked", "image": "x/agent:1"}
 		},
-			"agent.image is for the deliveries init and imageVolume"},
+			"agent.image cannot be used with agent.delivery baked"},
 		"no slots": {func(o map[string]any) { at(o, "spec")["slots"] = 0 }, "spec.slots"},
 		"restartOn": {func(o map[string]any) {
 			at(o, "spec")["restartPolicy"] = map[string]any{"maxRestarts": 1, "restartOn": "sometimes"}
 		},
-			"restartOn takes exit codes (1 to 255)"},
+			"want exit codes (1 to 255)"},
 		"elastic":         {func(o map[string]any) { at(o, "spec")["elastic"] = map[string]any{"min": 3, "max": 2} }, "elastic.min is more than elastic.max"},
-		"workers outside": {func(o map[string]any) { at(o, "spec")["elastic"] = map[string]any{"min": 3, "max": 4} }, "workers lies outside of elastic.min and elastic.max"},
-		"a time":          {func(o map[string]any) { at(o, "spec")["hangAfter"] = "10 minutes" }, "a time is written as 90s, 10m or 1h"},
+		"workers outside": {func(o map[string]any) { at(o, "spec")["elastic"] = map[string]any{"min": 3, "max": 4} }, "workers must be between elastic.min and elastic.max"},
+		"a time":          {func(o map[string]any) { at(o, "spec")["hangAfter"] = "10 minutes" }, "want a time such as 90s, 10m or 1h"},
 		"hangs without a launcher": {func(o map[string]any) {
 			delete(at(o, "spec"), "launcher")
 			at(o, "spec")["framework"], at(o, "spec")["hangAfter"] = "torch", "10m"
-		}, "hangAfter needs a launcher"},
+		}, "hangAfter requires a launcher"},
 		"ranks that outlast others without a launcher": {func(o map[string]any) {
 			delete(at(o, "spec"), "launcher")
 			at(o, "spec")["framework"], at(o, "spec")["exitWithin"] = "torch", "5m"
-		}, "exitWithin needs a launcher"},
+		}, "exitWithin requires a launcher"},
 		"a line that must come": {func(o map[string]any) {
 			at(o, "spec")["progress"] = []any{map[string]any{"expect": "step (", "within": "10m"}}
 		}, "expect is not a regular expression"},
 		"a line that must not come": {func(o map[string]any) { at(o, "spec")["progress"] = []any{map[string]any{"failOn": "("}} }, "failOn is not a regular expression"},
-		"a size":                    {func(o map[string]any) { at(o, "spec")["shm"] = "big" }, "a size is written as 512Mi or 8Gi"},
+		"a size":                    {func(o map[string]any) { at(o, "spec")["shm"] = "big" }, "want a size such as 512Mi or 8Gi"},
 		"clean pods":                {func(o map[string]any) { at(o, "spec")["runPolicy"] = map[string]any{"cleanPodPolicy": "Some"} }, `supported values: "None", "Running", "All"`},
 		"deadline":                  {func(o map[string]any) { at(o, "spec")["runPolicy"] = map[string]any{"activeDeadlineSeconds": 0} }, "spec.runPolicy.activeDeadlineSeconds"},
 		"delivery":                  {func(o map[string]any) { at(o, "spec")["agent"] = map[string]any{"delivery": "mail"} }, `supported values: "baked", "init", "imageVolume"`},
 		"gang":                      {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "yarn"} }, `supported values: "none", "volcano"`},
-		"queue":                     {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "kueue"} }, "gang.backend kueue needs gang.queue"},
+		"queue":                     {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "kueue"} }, "gang.backend kueue requires gang.queue"},
 		"queue for nobody": {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "none", "queue": "x"} },
-			"gang.queue is for the backends volcano and kueue"},
+			"gang.queue works only with gang.backend volcano or kueue"},
 		"a scheduler without a gang": {func(o map[string]any) {
 			at(o, "spec")["gang"] = map[string]any{"backend": "none", "schedulerName": "mine"}
-		}, "gang.backend none takes nothing else"},
+		}, "gang.backend none cannot be used with"},
 		"gang too large": {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "volcano", "minMember": 4} },
-			"gang.minMember is more than there are pods, the launcher included"},
+			"gang.minMember is more than the number of pods"},
 		"topology of nobody": {func(o map[string]any) {
 			at(o, "spec")["gang"] = map[string]any{"backend": "volcano", "topology": map[string]any{"affinity": "launcher,worker;woker"}}
-		}, "gang.topology takes the names of roles"},
+		}, "gang.topology names a role that the job does not have"},
 		"topology": {func(o map[string]any) {
 			at(o, "spec")["gang"] = map[string]any{"backend": "kueue", "queue": "x", "topology": map[string]any{"affinity": "ps,worker"}}
-		}, "gang.topology is for the backend volcano"},
+		}, "gang.topology works only with gang.backend volcano"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := good()
@@ -138,18 +138,18 @@ func TestLaunchJobMistakes(t *testing.T) {
 		job := launchJob(t, "pi", []string{"mpirun", "./pi"}, func(j *v1alpha1.LaunchJob) { j.Spec.ManagedBy = new("example.com/other") })
 		s.apply(job)
 		for patch, want := range map[string]string{
-			`{"spec":{"workers":3}}`:       "does not change while it runs",
+			`{"spec":{"workers":3}}`:       "workers can be changed only in an elastic job",
 			`{"spec":{"managedBy":"x/y"}}`: "managedBy cannot be changed",
-			`{"spec":{"launcher":null}}`:   "a launcher cannot be added to a job, or taken away",
-			`{"spec":{"slots":4}}`:         "of a job that runs only runPolicy and, where it is elastic, workers can be changed",
+			`{"spec":{"launcher":null}}`:   "a launcher cannot be added to or removed from a job",
+			`{"spec":{"slots":4}}`:         "while a job runs, only runPolicy can be changed",
 
-			`{"spec":{"framework":"openmpi"}}`:                        "of a job that runs only runPolicy",
-			`{"spec":{"gang":{"backend":"volcano"}}}`:                 "of a job that runs only runPolicy",
-			`{"spec":{"restartPolicy":{"maxRestarts":3}}}`:            "of a job that runs only runPolicy",
-			`{"spec":{"elastic":{"min":1,"max":9}}}`:                  "of a job that runs only runPolicy",
-			`{"spec":{"runPolicy":{"suspend":true},"workers":3}}`:     "does not change while it runs",
-			`{"spec":{"exitWithin":"9m"}}`:                            "of a job that runs only runPolicy",
-			`{"spec":{"agent":{"delivery":"init"},"hangAfter":"9m"}}`: "of a job that runs only runPolicy",
+			`{"spec":{"framework":"openmpi"}}`:                        "while a job runs, only runPolicy can be changed",
+			`{"spec":{"gang":{"backend":"volcano"}}}`:                 "while a job runs, only runPolicy can be changed",
+			`{"spec":{"restartPolicy":{"maxRestarts":3}}}`:            "while a job runs, only runPolicy can be changed",
+			`{"spec":{"elastic":{"min":1,"max":9}}}`:                  "while a job runs, only runPolicy can be changed",
+			`{"spec":{"runPolicy":{"suspend":true},"workers":3}}`:     "workers can be changed only in an elastic job",
+			`{"spec":{"exitWithin":"9m"}}`:                            "while a job runs, only runPolicy can be changed",
+			`{"spec":{"agent":{"delivery":"init"},"hangAfter":"9m"}}`: "while a job runs, only runPolicy can be changed",
 		} {
 			_, err := s.try(0, "patch", "lj", "pi", "--type=merge", "-p", patch)
 			require.ErrorContains(t, err, want)
@@ -159,7 +159,7 @@ func TestLaunchJobMistakes(t *testing.T) {
 		s.kubectl("patch", "lj", "pi", "--type=merge", "-p", `{"spec":{"slots":4,"restartPolicy":{"maxRestarts":3},"elastic":{"min":1,"max":9},"runPolicy":{"suspend":false,"ttlSecondsAfterFinished":9}}}`)
 		s.kubectl("scale", "lj/pi", "--replicas=4")
 		_, err := s.try(0, "patch", "lj", "pi", "--type=merge", "-p", `{"spec":{"elastic":{"max":10}}}`)
-		require.ErrorContains(t, err, "of a job that runs only runPolicy")
+		require.ErrorContains(t, err, "while a job runs, only runPolicy can be changed")
 		require.EqualValues(t, 4, *s.lj("pi").Spec.Workers)
 		require.Empty(t, s.lj("pi").Status.Phase, "another controller's job was touched")
 	})

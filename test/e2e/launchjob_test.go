@@ -94,7 +94,7 @@ func TestLaunchJobReasons(t *testing.T) {
 		"spec": map[string]any{"ports": []any{map[string]any{"port": 80}}}})
 	s.launch(launchJob(t, "ours", []string{"true"}))
 	status := s.becomes("ours", 20*time.Second, "NameTaken", func(s v1alpha1.LaunchJobStatus) bool { return s.Reason == "NameTaken" })
-	require.Contains(t, status.Message, "there is a Service ours that is not this job's")
+	require.Contains(t, status.Message, "Service ours exists and does not belong to this job")
 	s.kubectl("delete", "service", "ours")
 	s.kubectl("wait", "--for=condition=Launched", "lj/ours", "--timeout=50s")
 }
@@ -268,7 +268,7 @@ func TestLaunchJobScales(t *testing.T) {
 	l.until(time.Minute, "0: rank 0 of 1")
 	s.becomes("elastic", time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
 	_, err := s.try(time.Minute, "scale", "lj/elastic", "--replicas=4")
-	require.ErrorContains(t, err, "workers lies outside of elastic.min and elastic.max")
+	require.ErrorContains(t, err, "workers must be between elastic.min and elastic.max")
 }
 
 // members is a job without a launcher: Master 1 and Worker 2.

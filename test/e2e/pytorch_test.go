@@ -217,5 +217,5 @@ func TestCareStacks(t *testing.T) {
 	s.becomes("alone", time.Minute, "running", inPhase(v1alpha1.PhaseRunning))
 	none := s.agent(agent, time.Minute, "stacks", "--kubeconfig", person, "alone")
 	require.Equal(t, names.ExitUsage, none.code, none.err)
-	require.Contains(t, none.err, "agent: alone has no launcher, and only a launcher can ask all ranks\n")
+	require.Contains(t, none.err, "agent: alone has no launcher: only a launcher can ask all ranks\n")
 }

@@ -293,7 +293,7 @@ func TestSubmitRights(t *testing.T) {
 	require.Equal(t, "long-launcher\n", ok("attach", "long", "--", "hostname").out)
 	end := person("scale", "long", "--workers", "3")
 	require.Equal(t, names.ExitUsage, end.code, end.err)
-	require.Contains(t, end.err, "the number of workers of a job that is not elastic does not change while it runs")
+	require.Contains(t, end.err, "workers can be changed only in an elastic job")
 	ok("delete", "long", "--wait")
 	require.Contains(t, ok("prune", "--older-than", "0s").out, `"short" deleted`)
 	for _, words := range [][]string{{"list", "-A"}, {"top", "node"}} {

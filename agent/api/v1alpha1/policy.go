@@ -10,15 +10,15 @@ type RestartPolicy struct {
 	// Which failures are retried, as in agent run --restart-on: exit codes, lost, infra, oom, hang, stall, any; +1,-143 changes the default 130,137,143,lost,infra.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[+-]?([1-9][0-9]{0,2}|lost|infra|oom|hang|stall|any)(,[+-]?([1-9][0-9]{0,2}|lost|infra|oom|hang|stall|any))*$')",message="restartOn takes exit codes (1 to 255), lost, infra, oom, hang, stall and any, as in 137,lost; +1,-143 adds to the default and takes away"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[+-]?([1-9][0-9]{0,2}|lost|infra|oom|hang|stall|any)(,[+-]?([1-9][0-9]{0,2}|lost|infra|oom|hang|stall|any))*$')",message="want exit codes (1 to 255), lost, infra, oom, hang, stall or any, as in 137,lost; +1,-143 changes the default"
 	RestartOn string `json:"restartOn,omitempty"`
 }
 
 // ProgressRule is a rule for the job's output lines, like --expect and --fail-on of agent run.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.expect) != has(self.failOn)",message="a progress rule has either expect or failOn"
-// +kubebuilder:validation:XValidation:rule="!has(self.expect) || has(self.within) || has(self.firstWithin)",message="expect needs within or firstWithin"
-// +kubebuilder:validation:XValidation:rule="!has(self.failOn) || !has(self.within) && !has(self.firstWithin) && !has(self.by)",message="failOn takes no within, firstWithin or by: it fires at once"
+// +kubebuilder:validation:XValidation:rule="has(self.expect) != has(self.failOn)",message="a progress rule must have either expect or failOn"
+// +kubebuilder:validation:XValidation:rule="!has(self.expect) || has(self.within) || has(self.firstWithin)",message="expect requires within or firstWithin"
+// +kubebuilder:validation:XValidation:rule="!has(self.failOn) || !has(self.within) && !has(self.firstWithin) && !has(self.by)",message="failOn cannot be used with within, firstWithin or by: it fires at once"
 type ProgressRule struct {
 	// A regular expression (RE2): lines that match must keep coming, and a number that it captures must grow: step (\d+).
 	// +optional
@@ -48,7 +48,7 @@ type ProgressRule struct {
 	Action string `json:"action,omitempty"`
 }
 
-// Elastic limits the number of workers of a job whose workers may come and go.
+// Elastic limits the number of workers of a job whose workers may join and leave.
 //
 // +kubebuilder:validation:XValidation:rule="self.min <= self.max",message="elastic.min is more than elastic.max"
 type Elastic struct {
@@ -89,13 +89,13 @@ type RunPolicy struct {
 
 // Gang schedules the pods together or not at all.
 //
-// +kubebuilder:validation:XValidation:rule="self.backend != 'kueue' || has(self.queue)",message="gang.backend kueue needs gang.queue, the name of a LocalQueue"
-// +kubebuilder:validation:XValidation:rule="!has(self.queue) || self.backend in ['volcano','kueue']",message="gang.queue is for the backends volcano and kueue"
-// +kubebuilder:validation:XValidation:rule="!has(self.topology) || self.backend == 'volcano'",message="gang.topology is for the backend volcano"
-// +kubebuilder:validation:XValidation:rule="!has(self.minMember) || self.backend in ['volcano','coscheduling','workload']",message="gang.minMember is for the backends volcano, coscheduling and workload; Kueue admits all pods of a group"
-// +kubebuilder:validation:XValidation:rule="self.backend != 'none' || !has(self.priorityClassName) && !has(self.schedulerName)",message="gang.backend none takes nothing else: priority class and scheduler of the pods stand in their templates"
+// +kubebuilder:validation:XValidation:rule="self.backend != 'kueue' || has(self.queue)",message="gang.backend kueue requires gang.queue, the name of a LocalQueue"
+// +kubebuilder:validation:XValidation:rule="!has(self.queue) || self.backend in ['volcano','kueue']",message="gang.queue works only with gang.backend volcano or kueue"
+// +kubebuilder:validation:XValidation:rule="!has(self.topology) || self.backend == 'volcano'",message="gang.topology works only with gang.backend volcano"
+// +kubebuilder:validation:XValidation:rule="!has(self.minMember) || self.backend in ['volcano','coscheduling','workload']",message="gang.minMember works only with gang.backend volcano, coscheduling or workload; Kueue admits all pods of a group"
+// +kubebuilder:validation:XValidation:rule="self.backend != 'none' || !has(self.priorityClassName) && !has(self.schedulerName)",message="gang.backend none cannot be used with priorityClassName or schedulerName: set them in the pod templates"
 type Gang struct {
-	// The gang scheduler. volcano and coscheduling make a PodGroup, workload uses Kubernetes' own (1.36 and later), kueue makes a plain pod group.
+	// The gang scheduler. volcano and coscheduling create a PodGroup, workload uses that of Kubernetes (1.36 and later), kueue creates a plain pod group.
 	// +kubebuilder:validation:Enum=none;volcano;coscheduling;kueue;workload
 	Backend string `json:"backend"`
 	// The queue of Volcano, or the name of a LocalQueue of Kueue.
@@ -137,9 +137,9 @@ type Topology struct {
 
 // Agent says how the agent gets into the pods.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.image) || self.delivery != 'baked'",message="agent.image is for the deliveries init and imageVolume; with baked the agent is in the job's own images"
+// +kubebuilder:validation:XValidation:rule="!has(self.image) || self.delivery != 'baked'",message="agent.image cannot be used with agent.delivery baked: the agent is in the job's own image"
 type Agent struct {
-	// init: an init container copies it into a volume. imageVolume: the agent's image is a volume (Kubernetes 1.33 and later). baked: the pod's own image has it at /muster/agent.
+	// How the agent gets into the pods. init: an init container copies it into a volume. imageVolume: the agent's image is a volume (Kubernetes 1.33 and later). baked: the pod's own image has it at /muster/agent.
 	// +optional
 	// +kubebuilder:validation:Enum=baked;init;imageVolume
 	// +kubebuilder:default=init

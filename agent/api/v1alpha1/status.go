@@ -39,7 +39,7 @@ type LaunchJobStatus struct {
 	// One word for why the job does not run, or how it ended.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// The same as a sentence.
+	// The reason as a sentence.
 	// +optional
 	Message string `json:"message,omitempty"`
 	// Attempt of the pods, from 1. Attempts that the agent starts in the same pods are in failedAttempts.
@@ -50,7 +50,7 @@ type LaunchJobStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Roles []RoleStatus `json:"roles,omitempty"`
-	// What went wrong first.
+	// The first failure of the job.
 	// +optional
 	FirstFailure *FirstFailure `json:"firstFailure,omitempty"`
 	// How each attempt of the pods, and of the agent within them, failed; the oldest first. If there are more than 16: the first 8 and the last 8. The agent's own attempts are added when the launcher has ended.
@@ -112,7 +112,7 @@ type FirstFailure struct {
 	Pod string `json:"pod,omitempty"`
 	// The container's exit code.
 	ExitCode int32 `json:"exitCode"`
-	// The last words of the container.
+	// The container's last message: its termination message, or the end of its log.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
@@ -124,7 +124,7 @@ type FailedAttempt struct {
 	// The agent's own attempt in these pods, from 0, as in MUSTER_ATTEMPT.
 	// +optional
 	Restart int32 `json:"restart,omitempty"`
-	// What failed first in it, and its last words.
+	// The first failure in it.
 	FirstFailure `json:",inline"`
 }
 

@@ -12,7 +12,7 @@ import (
 
 func TestRestartsOfTheUser(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"--max-restarts=-1 must not be negative":                            func(c *Config) { c.MaxRestarts = -1 },
+		"--max-restarts=-1 must not be negative":                                func(c *Config) { c.MaxRestarts = -1 },
 		`--restart-on=137,sigsegv: "sigsegv" is not an exit code`:               func(c *Config) { c.MaxRestarts, c.RestartOn = 1, "137,sigsegv" },
 		"--restart-on=1 has no effect without --max-restarts":                   func(c *Config) { c.RestartOn, c.Origin = "1", map[string]string{"restart-on": "flag --restart-on"} },
 		"--port=64000 leaves no ports for a second attempt":                     func(c *Config) { c.MaxRestarts, c.Port = 1, 64000 },

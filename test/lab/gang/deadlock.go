@@ -285,7 +285,7 @@ const noGang = "NoGangScheduler"
 // serves is the sentence of a backend whose kind is not served.
 func serves(backend string) func(v1alpha1.LaunchJobStatus) bool {
 	return func(s v1alpha1.LaunchJobStatus) bool {
-		return s.Reason == noGang && strings.Contains(s.Message, "gang.backend is "+backend+", and this cluster serves no ")
+		return s.Reason == noGang && strings.Contains(s.Message, "gang.backend is "+backend+", but this cluster has no ")
 	}
 }
 
