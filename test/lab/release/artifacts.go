@@ -8,6 +8,9 @@ import (
 	"slices"
 )
 
+// krewManifest is the type of the manifest of the kubectl plugin.
+const krewManifest = "Krew Plugin Manifest"
+
 // artifact is one of the files that goreleaser made.
 type artifact struct {
 	Name   string `json:"name"`
@@ -37,7 +40,7 @@ func artifacts(dir string) (binaries, archives []artifact, err error) {
 		switch a.Type {
 		case "Binary":
 			binaries = append(binaries, a)
-		case "Archive", "Krew Plugin Manifest":
+		case "Archive", krewManifest:
 			archives = append(archives, a)
 		}
 	}

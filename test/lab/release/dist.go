@@ -27,6 +27,7 @@ type release struct {
 	built    string    // goreleaser's directory
 	dir      string    // what is released, and nothing else
 	layout   string    // images and chart
+	notes    string    // a file
 }
 
 // number is the version without the v.
@@ -79,7 +80,7 @@ func begin(ctx context.Context, version, registry string) (release, error) {
 	}
 	out := filepath.Join(root, "out")
 	r := release{version: version, root: root, registry: sourceRegistry, built: filepath.Join(out, "goreleaser"),
-		dir: filepath.Join(out, "dist"), layout: filepath.Join(out, "oci")}
+		dir: filepath.Join(out, "dist"), layout: filepath.Join(out, "oci"), notes: filepath.Join(out, "release-notes.md")}
 	if registry != "" {
 		r.registry = oci.ParseRegistry(registry).Path
 	}

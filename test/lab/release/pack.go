@@ -41,7 +41,11 @@ func (r release) pack(ctx context.Context) ([]pushed, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", a.Name, err)
 		}
-		if err := r.write(a.Name, data); err != nil {
+		name := a.Name
+		if a.Type == krewManifest {
+			name = "krew.yaml" // muster.yaml holds settings
+		}
+		if err := r.write(name, data); err != nil {
 			return nil, err
 		}
 	}
@@ -195,8 +199,8 @@ func (r release) finish(layout *oci.Layout, all []pushed) error {
 		text += fmt.Sprintf("- `%s/%s:%s@%s`\n", r.registry, i.name, i.tag, i.digest)
 		subjects = append(subjects, subject{Name: r.registry + "/" + i.name, Digest: map[string]string{"sha256": strings.TrimPrefix(i.digest, "sha256:")}})
 	}
-	if err := r.write("notes.md", []byte(text)); err != nil {
-		return err
+	if err := os.WriteFile(r.notes, []byte(text), 0o644); err != nil {
+		return fmt.Errorf("write the notes: %w", err)
 	}
 	sums, err := checksums(r.dir)
 	if err != nil {
