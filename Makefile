@@ -299,6 +299,19 @@ e2e-install: loaded ## the controller installed by file, kustomize and Helm, its
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) -C test/lab test -count=1 -tags e2e -timeout 20m -v ./install/live
 	@$(GO) run ./test/suite check
 
+.PHONY: e2e-release
+e2e-release: loaded release-tool ## a release installed from a registry by file, kustomize and Helm, upgraded and rolled back: alone on the cluster
+	@$(GO) -C test/lab/release/registry build -o $(BIN)/registry .
+	@$(MAKE) --no-print-directory release VERSION=$(BEFORE) && rm -rf $(OUT)/before && mv $(OUT)/dist $(OUT)/before
+	@$(MAKE) --no-print-directory release VERSION=$(AFTER)
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) MUSTER_REGISTRY=$(BIN)/registry MUSTER_RELEASE_BEFORE=$(OUT)/before MUSTER_RELEASE=$(OUT)/dist \
+		$(GO) -C test/lab test -count=1 -tags e2e,release -timeout 30m -v -run '^TestRelease$$' ./install/live
+	@$(GO) run ./test/suite check
+
+# Two releases of this checkout, of which e2e-release upgrades one to the other.
+BEFORE ?= v0.0.1
+AFTER  ?= v0.0.2
+
 .PHONY: e2e-gang
 e2e-gang: loaded ## LaunchJobs under real Volcano, coscheduling and Kueue (built from their modules), and under none
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) gang

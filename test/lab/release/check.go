@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/test/lab/release/oci"
+	"github.com/musterhq/muster/test/lab/release/serve"
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
@@ -57,7 +58,7 @@ func check(ctx context.Context, args []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.tmp)) }()
 	var end func() error
-	if b.served, end, err = serve(ctx, os.Getenv("REGISTRY_PROGRAM"), b.tmp); err != nil {
+	if b.served, end, err = serve.Start(ctx, os.Getenv("REGISTRY_PROGRAM"), "127.0.0.1", b.tmp); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()

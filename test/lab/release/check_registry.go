@@ -4,66 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"github.com/musterhq/muster/test/lab/release/oci"
-	"github.com/musterhq/muster/test/suite/await"
 	"github.com/musterhq/muster/test/suite/program"
 )
-
-// startLimit is how long the registry may take until it answers.
-const startLimit = 30 * time.Second
-
-// serve starts a registry on this machine, and returns it with what ends it.
-func serve(ctx context.Context, command, dir string) (r oci.Registry, end func() error, err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // only to learn a free port
-	if err != nil {
-		return r, nil, fmt.Errorf("find a port for the registry: %w", err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		return r, nil, fmt.Errorf("find a port for the registry: %w", err)
-	}
-	config := filepath.Join(dir, "registry.yaml")
-	text := fmt.Sprintf("version: 0.1\nlog: {level: error, accesslog: {disabled: true}}\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: %q}\n",
-		filepath.Join(dir, "registry"), address)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return r, nil, fmt.Errorf("configure the registry: %w", err)
-	}
-	cmd := exec.CommandContext(ctx, command, config)
-	cmd.Env = append(os.Environ(), "OTEL_TRACES_EXPORTER=none")
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		return r, nil, fmt.Errorf("start the registry: %w", err)
-	}
-	end = func() error {
-		killed := cmd.Process.Kill()
-		var exit *exec.ExitError
-		if err := cmd.Wait(); !errors.As(err, &exit) {
-			return errors.Join(killed, err)
-		}
-		return killed
-	}
-	limited, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
-	err = await.Until(limited, 50*time.Millisecond, "the registry", func() (bool, error) {
-		answer, err := http.Get("http://" + address + "/v2/") //nolint:noctx // it is on this machine, and asked again
-		if err != nil {
-			return false, err
-		}
-		return answer.StatusCode == http.StatusOK, answer.Body.Close()
-	})
-	if err != nil {
-		return r, nil, errors.Join(err, end())
-	}
-	return oci.Registry{Path: address + "/musterhq", PlainHTTP: true}, end, nil
-}
 
 // manifests looks for the images that the manifests name in the registry.
 func (b *bench) manifests(ctx context.Context) (string, error) {
