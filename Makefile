@@ -450,16 +450,17 @@ sbom: build release-tool ## bin/*.cdx.json and *.spdx.json: CycloneDX and SPDX o
 
 # What the linker puts into the programs of a release.
 STAMP    = $(if $(VERSION),-X github.com/musterhq/muster/exec/build.release=$(VERSION))
-SHIP     = $(GO) tool -modfile=test/lab/release/tools/go.mod
-SHIPPING = LINUX='$(LDFLAGS) $(STAMP)' CLIENT='-s -w $(STAMP)' GORELEASER_CURRENT_TAG=$(VERSION) \
-	GORELEASER='$(SHIP) goreleaser' COSIGN='$(SHIP) cosign'
+SHIP     = $(GO) -C test/lab/release/tools build -ldflags '-s -w' -o $(BIN)/
+SHIPPING = LINUX='$(LDFLAGS) $(STAMP)' CLIENT='-s -w $(STAMP)' GORELEASER_CURRENT_TAG=$(VERSION) GORELEASER=$(BIN)/goreleaser COSIGN=$(BIN)/cosign
 
 .PHONY: release
 release: release-tool ## a release in out/dist (VERSION=v0.1.0; KEY=cosign.key: signed; REGISTRY=ghcr.io/musterhq: images and chart are pushed)
+	@$(SHIP) github.com/goreleaser/goreleaser/v2 $(if $(KEY),github.com/sigstore/cosign/v3/cmd/cosign)
 	@$(SHIPPING) $(BIN)/release dist -version '$(VERSION)' -registry '$(REGISTRY)' -key '$(KEY)'
 
 .PHONY: release-check
 release-check: release-tool ## what make release made: programs under qemu-user, images in a registry of this machine, Helm, cosign
+	@$(SHIP) github.com/sigstore/cosign/v3/cmd/cosign
 	@$(GO) -C test/lab/release/registry build -o $(BIN)/registry .
 	@$(SHIPPING) REGISTRY_PROGRAM=$(BIN)/registry $(BIN)/release check
 

@@ -14,13 +14,10 @@ func (b *bench) signatures(ctx context.Context) (string, error) {
 	if err := os.CopyFS(dir, os.DirFS(b.dir)); err != nil {
 		return "", err
 	}
-	if err := os.Setenv("COSIGN_PASSWORD", ""); err != nil {
+	s := signer{key: filepath.Join(dir, "cosign.key"), dir: dir, env: []string{"COSIGN_PASSWORD="}}
+	if err := tool(ctx, dir, s.env, "COSIGN", "generate-key-pair"); err != nil {
 		return "", err
 	}
-	if err := tool(ctx, dir, "COSIGN", "generate-key-pair"); err != nil {
-		return "", err
-	}
-	s := signer{key: filepath.Join(dir, "cosign.key"), dir: dir}
 	if err := s.files(ctx); err != nil {
 		return "", err
 	}
@@ -29,7 +26,7 @@ func (b *bench) signatures(ctx context.Context) (string, error) {
 	proof := []string{"verify-blob-attestation", "--key", "cosign.pub", "--insecure-ignore-tlog", "--type", "slsaprovenance1",
 		"--bundle", provenanceName + bundleSuffix, archive}
 	for _, args := range [][]string{blob, proof} {
-		if err := tool(ctx, dir, "COSIGN", args...); err != nil {
+		if err := tool(ctx, dir, nil, "COSIGN", args...); err != nil {
 			return "", err
 		}
 	}
@@ -37,7 +34,7 @@ func (b *bench) signatures(ctx context.Context) (string, error) {
 		if err := s.image(ctx, b.served, i); err != nil {
 			return "", err
 		}
-		if err := tool(ctx, dir, "COSIGN", "verify", "--key", "cosign.pub", "--insecure-ignore-tlog", "--allow-http-registry",
+		if err := tool(ctx, dir, nil, "COSIGN", "verify", "--key", "cosign.pub", "--insecure-ignore-tlog", "--allow-http-registry",
 			b.served.Path+"/"+i.name+"@"+i.digest); err != nil {
 			return "", err
 		}
@@ -46,7 +43,7 @@ func (b *bench) signatures(ctx context.Context) (string, error) {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte("changed"), 0o600); err != nil {
 			return "", err
 		}
-		if tool(ctx, dir, "COSIGN", args...) == nil {
+		if tool(ctx, dir, nil, "COSIGN", args...) == nil {
 			return "", errors.New("cosign accepts a changed " + file)
 		}
 	}

@@ -110,17 +110,19 @@ func (r release) goreleaser(ctx context.Context) error {
 	if r.trial {
 		skip += ",validate"
 	}
-	return tool(ctx, r.root, "GORELEASER", "release", "--config", "test/lab/release/goreleaser.yaml", "--clean", "--skip", skip)
+	// It wants a remote, which not every checkout has.
+	remote := []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=remote.origin.url", "GIT_CONFIG_VALUE_0=" + repository}
+	return tool(ctx, r.root, remote, "GORELEASER", "release", "--config", "test/lab/release/goreleaser.yaml", "--clean", "--skip", skip)
 }
 
-// tool runs a program. A variable holds its command, because it may be one of `go tool`.
-func tool(ctx context.Context, dir, variable string, args ...string) error {
-	words := strings.Fields(os.Getenv(variable))
-	if len(words) == 0 {
-		words = []string{strings.ToLower(variable)}
+// tool runs the program whose path a variable holds, with more variables in env.
+func tool(ctx context.Context, dir string, env []string, variable string, args ...string) error {
+	path := os.Getenv(variable)
+	if path == "" {
+		path = strings.ToLower(variable)
 	}
-	cmd := exec.CommandContext(ctx, words[0], append(words[1:], args...)...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, os.Stdout, os.Stderr
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, append(os.Environ(), env...), os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s %s: %w", strings.ToLower(variable), args[0], err)
 	}

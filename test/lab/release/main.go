@@ -12,7 +12,7 @@
 // platform, with bills of materials attached; install.yaml, the folders for kustomize and the chart,
 // which name the images by digest; notes, checksums and provenance. With a key, cosign signs checksums
 // and provenance. Only with a registry is anything pushed: images and chart, which are signed there.
-// $GORELEASER and $COSIGN are the commands of the two programs.
+// $GORELEASER and $COSIGN are the paths of the two programs.
 //
 // If there is a tag of the version, it must be the commit that is checked out. Otherwise this is a
 // trial, with changes that are not committed in it.

@@ -18,7 +18,10 @@ const (
 )
 
 // signer signs with a key of cosign. Without a key it does nothing.
-type signer struct{ key, dir string }
+type signer struct {
+	key, dir string
+	env      []string // for cosign
+}
 
 // offline keeps cosign from the public services of sigstore, which know no key of ours.
 var offline = []string{"--use-signing-config=false", "--tlog-upload=false", "--yes"}
@@ -60,5 +63,5 @@ func (s signer) image(ctx context.Context, r oci.Registry, i pushed) error {
 }
 
 func (s signer) cosign(ctx context.Context, verb string, args ...string) error {
-	return tool(ctx, s.dir, "COSIGN", append(append([]string{verb, "--key", s.key}, offline...), args...)...)
+	return tool(ctx, s.dir, s.env, "COSIGN", append(append([]string{verb, "--key", s.key}, offline...), args...)...)
 }
