@@ -50,8 +50,8 @@ func dist(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	s := signer{key: *key, dir: r.dir}
-	if err := s.check(); err != nil {
+	s, err := newSigner(*key, r.dir)
+	if err != nil {
 		return err
 	}
 	if err := r.goreleaser(ctx); err != nil {
@@ -61,11 +61,14 @@ func dist(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if *key == "" {
+		fmt.Println("nothing was signed, because KEY is not set")
+	}
 	if err := s.files(ctx); err != nil {
 		return err
 	}
 	if *registry == "" {
-		fmt.Println("nothing was pushed: REGISTRY is not set")
+		fmt.Println("nothing was pushed, because REGISTRY is not set")
 		return nil
 	}
 	return r.publish(ctx, oci.ParseRegistry(*registry), s, images)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/musterhq/muster/test/lab/release/oci"
 )
@@ -26,16 +27,21 @@ type signer struct {
 // offline keeps cosign from the public services of sigstore, which know no key of ours.
 var offline = []string{"--use-signing-config=false", "--tlog-upload=false", "--yes"}
 
-// check reports a key that is not there, before anything is built.
-func (s signer) check() error {
-	if s.key == "" {
-		fmt.Println("nothing will be signed: KEY is not set")
-		return nil
+// newSigner takes a file, or the URI of a key that cosign finds elsewhere. A file must be there, before
+// anything is built.
+func newSigner(key, dir string) (signer, error) {
+	s := signer{key: key, dir: dir}
+	if key == "" || strings.Contains(key, "://") {
+		return s, nil
 	}
-	if _, err := os.Stat(s.key); err != nil && filepath.Ext(s.key) == ".key" {
-		return fmt.Errorf("KEY: %w", err)
+	var err error
+	if s.key, err = filepath.Abs(key); err != nil {
+		return s, fmt.Errorf("KEY: %w", err)
 	}
-	return nil
+	if _, err := os.Stat(s.key); err != nil {
+		return s, fmt.Errorf("KEY: %w", err)
+	}
+	return s, nil
 }
 
 // files signs the checksums and the provenance.
