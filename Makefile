@@ -33,7 +33,7 @@ BROUGHT := ^Test(Pipelines|Notebook|PastePages)$$
 FIRST   := run build check lint unit test clean help-all
 TESTS   := workflows deps fake convert size fuzz skew model killed fault-ci
 CLUSTER_TESTS := images cluster-up cluster-down e2e-smoke e2e e2e-launchjob e2e-install e2e-convert e2e-paste frameworks-ci heal-ci
-RELEASE := generate fresh docs plugins vuln repro sbom
+RELEASE := generate fresh docs plugins vuln release release-check
 GROUPED := help $(FIRST) $(TESTS) $(CLUSTER_TESTS) $(RELEASE)
 # list prints a heading and the comments of these targets.
 list     = printf '%s\n' '$(1)'; for t in $(2); do sed -n "s/^$$t:.*\#\# /$$(printf '  %-16s ' $$t)/p" Makefile; done
@@ -323,6 +323,19 @@ e2e-install: loaded ## the controller installed by file, kustomize and Helm, its
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) -C test/lab test -count=1 -tags e2e -timeout 20m -v ./install/live
 	@$(GO) run ./test/suite check
 
+.PHONY: e2e-release
+e2e-release: loaded release-tool ## a release installed from a registry by file, kustomize and Helm, upgraded and rolled back: alone on the cluster
+	@$(GO) -C test/lab/release/registry build -o $(BIN)/registry .
+	@$(MAKE) --no-print-directory release VERSION=$(BEFORE) && rm -rf $(OUT)/before && mv $(OUT)/dist $(OUT)/before
+	@$(MAKE) --no-print-directory release VERSION=$(AFTER)
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) MUSTER_REGISTRY=$(BIN)/registry MUSTER_RELEASE_BEFORE=$(OUT)/before MUSTER_RELEASE=$(OUT)/dist \
+		$(GO) -C test/lab test -count=1 -tags e2e,release -timeout 30m -v -run '^TestRelease$$' ./install/live
+	@$(GO) run ./test/suite check
+
+# Two releases of this checkout, of which e2e-release upgrades one to the other.
+BEFORE ?= v0.0.1
+AFTER  ?= v0.0.2
+
 .PHONY: e2e-gang
 e2e-gang: loaded ## LaunchJobs under real Volcano, coscheduling and Kueue (built from their modules), and under none
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) gang
@@ -459,12 +472,28 @@ vuln: release-tool ## govulncheck (release machines: its database must be in rea
 	@$(BIN)/release vuln
 
 .PHONY: repro
-repro: release-tool ## two builds from two directories and caches, one hash
-	@$(BIN)/release repro -tags grpcnotrace -ldflags '$(LDFLAGS)'
+repro: release-tool ## two builds from two directories and caches, one hash (VERSION=v0.1.0: of a release)
+	@$(BIN)/release repro -tags grpcnotrace -ldflags '$(LDFLAGS) $(STAMP)'
 
 .PHONY: sbom
-sbom: build release-tool ## bin/*.cdx.json: CycloneDX out of the binaries
+sbom: build release-tool ## bin/*.cdx.json and *.spdx.json: CycloneDX and SPDX out of the binaries
 	@$(BIN)/release sbom $(BIN)/agent $(BIN)/agent-launcher
+
+# What the linker puts into the programs of a release.
+STAMP    = $(if $(VERSION),-X github.com/musterhq/muster/exec/build.release=$(VERSION))
+SHIP     = $(GO) -C test/lab/release/tools build -ldflags '-s -w' -o $(BIN)/
+SHIPPING = LINUX='$(LDFLAGS) $(STAMP)' CLIENT='-s -w $(STAMP)' GORELEASER_CURRENT_TAG=$(VERSION) GORELEASER=$(BIN)/goreleaser COSIGN=$(BIN)/cosign
+
+.PHONY: release
+release: release-tool ## a release in out/dist (VERSION=v0.1.0; KEY=cosign.key: signed; REGISTRY=ghcr.io/musterhq: images and chart are pushed)
+	@$(SHIP) github.com/goreleaser/goreleaser/v2 $(if $(KEY),github.com/sigstore/cosign/v3/cmd/cosign)
+	@$(SHIPPING) $(BIN)/release dist -version '$(VERSION)' -registry '$(REGISTRY)' -key '$(KEY)'
+
+.PHONY: release-check
+release-check: release-tool ## what make release made: programs under qemu-user, images in a registry of this machine, Helm, cosign
+	@$(SHIP) github.com/sigstore/cosign/v3/cmd/cosign
+	@$(GO) -C test/lab/release/registry build -o $(BIN)/registry .
+	@$(SHIPPING) REGISTRY_PROGRAM=$(BIN)/registry $(BIN)/release check
 
 .PHONY: model
 model: ## check the model of the session protocol with spin, and that its mutations fail

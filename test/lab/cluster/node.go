@@ -173,6 +173,7 @@ func ownDirs() []string {
 
 // containerdConfig: restrict_oom_score_adj, because runc dies with "can't get final child's PID from pipe" where the
 // machine lacks CAP_SYS_RESOURCE. The socket lies in the state directory, where it is reached from outside the node.
+// A test that has a registry puts a hosts.toml below certs.d, which is read at each pull.
 func (c cluster) containerdConfig(n node) string {
 	return fmt.Sprintf(`version = 2
 root = "/var/lib/containerd"
@@ -188,9 +189,11 @@ state = "/run/containerd"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
     conf_dir = %q
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = %q
   [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
-`, c.socket(n), pauseImage, c.nodeDir(n, "cni"))
+`, c.socket(n), pauseImage, c.nodeDir(n, "cni"), c.nodeDir(n, "certs.d"))
 }
 
 // cniConfig uses ptp, not bridge: every packet of a pod is routed by its node, so that the answer of a service's pod

@@ -1,8 +1,21 @@
-// Command release makes and checks what goes beside a release's binaries:
+// Command release makes a release, and checks it:
 //
+//	release dist -version V [-registry R] [-key K]         a whole release, in out/dist
+//	release check                                          tries what dist made: a row for each check
 //	release repro -tags T -ldflags F [-arch amd64,arm64]   two builds, one hash
-//	release sbom BINARY...                                  BINARY.cdx.json beside each
-//	release vuln [PACKAGE...]                               govulncheck, ./cmd/... by default
+//	release sbom BINARY...                                 BINARY.cdx.json and BINARY.spdx.json beside each
+//	release vuln [PACKAGE...]                              govulncheck, ./cmd/... by default
+//
+// # dist
+//
+// goreleaser builds the binaries and archives (goreleaser.yaml). dist adds the images for each
+// platform, with bills of materials attached; install.yaml, the folders for kustomize and the chart,
+// which name the images by digest; notes, checksums and provenance. With a key, cosign signs checksums
+// and provenance. Only with a registry is anything pushed: images and chart, which are signed there.
+// $GORELEASER and $COSIGN are the paths of the two programs.
+//
+// If there is a tag of the version, it must be the commit that is checked out. Otherwise this is a
+// trial, with changes that are not committed in it.
 //
 // # repro
 //
@@ -14,7 +27,7 @@
 //
 // # sbom
 //
-// Writes CycloneDX 1.6 out of what the linker has put into the binary: its
+// Writes CycloneDX 1.6 and SPDX 2.3 out of what the linker has put into the binary: its
 // modules with versions and checksums, Go's own version, the flags. Licences are
 // read from the modules' files in the module cache; one that is not recognised
 // is an error. The same binary gives the same bytes: there is neither a time nor
@@ -79,13 +92,13 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	verbs := map[string]func(context.Context, []string) error{"repro": repro, "sbom": sbom, "vuln": vuln}
+	verbs := map[string]func(context.Context, []string) error{"check": check, "dist": dist, "repro": repro, "sbom": sbom, "vuln": vuln}
 	if len(args) > 0 {
 		if verb, ok := verbs[args[0]]; ok {
 			return verb(ctx, args[1:])
 		}
 	}
-	return &codeError{exitUsage, errors.New("it takes repro, sbom or vuln")}
+	return &codeError{exitUsage, errors.New("it takes check, dist, repro, sbom or vuln")}
 }
 
 // govulncheck, built by the Go that builds the release: Debian's is of 2023 and

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/CycloneDX/cyclonedx-go"
+	"github.com/spdx/tools-golang/json"
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/test/suite/figure"
@@ -49,6 +50,12 @@ func TestSBOM(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(text), string(again))
 
+	other, err := os.Open(binary + ".spdx.json")
+	require.NoError(t, err)
+	defer other.Close()
+	packages, err := json.Read(other)
+	require.NoError(t, err)
+
 	var doc cyclonedx.BOM
 	require.NoError(t, cyclonedx.NewBOMDecoder(bytes.NewReader(text), cyclonedx.BOMFileFormatJSON).Decode(&doc))
 	require.Equal(t, "agent", doc.Metadata.Component.Name)
@@ -65,6 +72,11 @@ func TestSBOM(t *testing.T) {
 		require.Contains(t, *(*doc.Dependencies)[0].Dependencies, c.BOMRef)
 	}
 	require.Len(t, found, len(info.Deps)+1)
+	require.Len(t, packages.Packages, len(found)+1, "SPDX has the program among its packages")
+	for _, p := range packages.Packages[1:] {
+		require.Equal(t, found[p.PackageName].PackageURL, p.PackageExternalReferences[0].Locator)
+		require.NotEmpty(t, p.PackageLicenseDeclared, p.PackageName)
+	}
 	require.Equal(t, info.GoVersion, "go"+found["std"].Version)
 	require.Contains(t, found, "golang.org/x/sys")
 	for _, m := range info.Deps {

@@ -26,38 +26,62 @@ func sbom(ctx context.Context, files []string) error {
 	if len(files) == 0 {
 		return &codeError{exitUsage, errors.New("sbom takes the binaries' paths")}
 	}
-	root, err := figure.Root()
-	if err != nil {
-		return err
-	}
 	for _, file := range files {
-		info, err := buildinfo.ReadFile(file)
+		docs, err := bill(ctx, file)
 		if err != nil {
 			return err
 		}
-		sum, err := sumFile(file)
-		if err != nil {
-			return err
+		for _, d := range docs {
+			if err := os.WriteFile(file+d.suffix, d.text, 0o644); err != nil {
+				return err
+			}
+			fmt.Println(file + d.suffix)
 		}
-		dirs, err := moduleDirs(ctx, root, info)
-		if err != nil {
-			return err
-		}
-		doc, err := describe(filepath.Base(file), sum, info, dirs)
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		var text bytes.Buffer
-		if err := cyclonedx.NewBOMEncoder(&text, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(doc, cyclonedx.SpecVersion1_6); err != nil {
-			return err
-		}
-		out := file + ".cdx.json"
-		if err := os.WriteFile(out, text.Bytes(), 0o644); err != nil {
-			return err
-		}
-		fmt.Printf("%s: %d modules\n", out, len(*doc.Components))
 	}
 	return nil
+}
+
+// document is a bill of materials in one of the two formats.
+type document struct {
+	suffix    string
+	mediaType string
+	text      []byte
+}
+
+// bill returns the bill of materials of a binary, in each format.
+func bill(ctx context.Context, file string) ([]document, error) {
+	root, err := figure.Root()
+	if err != nil {
+		return nil, err
+	}
+	info, err := buildinfo.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	sum, err := sumFile(file)
+	if err != nil {
+		return nil, err
+	}
+	dirs, err := moduleDirs(ctx, root, info)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := describe(filepath.Base(file), sum, info, dirs)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	var text bytes.Buffer
+	if err := cyclonedx.NewBOMEncoder(&text, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(doc, cyclonedx.SpecVersion1_6); err != nil {
+		return nil, err
+	}
+	other, err := spdx(doc, info)
+	if err != nil {
+		return nil, err
+	}
+	return []document{
+		{".cdx.json", "application/vnd.cyclonedx+json", text.Bytes()},
+		{".spdx.json", "application/spdx+json", other},
+	}, nil
 }
 
 // moduleDirs says where the sources of info's modules lie, by path@version, and

@@ -186,13 +186,17 @@ func (s space) apply(object any) {
 }
 
 // launch applies the job of test/e2e/manifests under a name, with a command.
-func (s space) launch(name string, command ...string) {
+func (s space) launch(name string, command ...string) { s.deliver("baked", name, command...) }
+
+// deliver is launch with another way for the agent into the pods.
+func (s space) deliver(delivery, name string, command ...string) {
 	s.t.Helper()
 	text, err := os.ReadFile("../../../e2e/manifests/launchjob.yaml")
 	require.NoError(s.t, err)
 	var job map[string]any
 	require.NoError(s.t, yaml.Unmarshal(text, &job))
 	job["metadata"].(map[string]any)["name"] = name
+	job["spec"].(map[string]any)["agent"] = map[string]any{"delivery": delivery}
 	template := job["spec"].(map[string]any)["launcher"].(map[string]any)["template"].(map[string]any)
 	template["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any)["command"] = command
 	s.apply(job)

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/test/lab/release/oci"
+	"github.com/musterhq/muster/test/suite/figure"
+)
+
+// release is one release while it is made.
+type release struct {
+	version  string // with the v
+	commit   string
+	created  time.Time // the commit's
+	trial    bool      // there is no tag of that name
+	registry string    // as the manifests name it
+	root     string    // the checkout
+	built    string    // goreleaser's directory
+	dir      string    // what is released, and nothing else
+	layout   string    // images and chart
+	notes    string    // a file
+}
+
+// number is the version without the v.
+func (r release) number() string { return strings.TrimPrefix(r.version, "v") }
+
+var versionPattern = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z][0-9A-Za-z.-]*)?$`)
+
+func dist(ctx context.Context, args []string) error {
+	fs := flag.NewFlagSet("dist", flag.ContinueOnError)
+	version := fs.String("version", "", "of the release, as in v0.1.0")
+	registry := fs.String("registry", "", "push images and chart there, as in ghcr.io/musterhq")
+	key := fs.String("key", "", "sign with this key of cosign: a file, or a URI of a key service")
+	if err := fs.Parse(args); err != nil {
+		return &codeError{exitUsage, err}
+	}
+	if !versionPattern.MatchString(*version) {
+		return &codeError{exitUsage, fmt.Errorf("VERSION=%s: give a version such as v0.1.0", *version)}
+	}
+	r, err := begin(ctx, *version, *registry)
+	if err != nil {
+		return err
+	}
+	s, err := newSigner(*key, r.dir)
+	if err != nil {
+		return err
+	}
+	if err := r.goreleaser(ctx); err != nil {
+		return err
+	}
+	images, err := r.pack(ctx)
+	if err != nil {
+		return err
+	}
+	if *key == "" {
+		fmt.Println("nothing was signed, because KEY is not set")
+	}
+	if err := s.files(ctx); err != nil {
+		return err
+	}
+	if *registry == "" {
+		fmt.Println("nothing was pushed, because REGISTRY is not set")
+		return nil
+	}
+	return r.publish(ctx, oci.ParseRegistry(*registry), s, images)
+}
+
+// begin finds out what the release is made of. A version that is a tag must be the commit that is
+// checked out, without changes.
+func begin(ctx context.Context, version, registry string) (release, error) {
+	root, err := figure.Root()
+	if err != nil {
+		return release{}, err
+	}
+	out := filepath.Join(root, "out")
+	r := release{version: version, root: root, registry: sourceRegistry, built: filepath.Join(out, "goreleaser"),
+		dir: filepath.Join(out, "dist"), layout: filepath.Join(out, "oci"), notes: filepath.Join(out, "release-notes.md")}
+	if registry != "" {
+		r.registry = oci.ParseRegistry(registry).Path
+	}
+	head, err := output(ctx, root, "git", "log", "-1", "--format=%H %cI")
+	if err != nil {
+		return r, err
+	}
+	commit, when, _ := strings.Cut(strings.TrimSpace(head), " ")
+	r.commit = commit
+	if r.created, err = time.Parse(time.RFC3339, when); err != nil {
+		return r, fmt.Errorf("read the time of the commit: %w", err)
+	}
+	tagged, err := output(ctx, root, "git", "rev-parse", "--quiet", "--verify", "refs/tags/"+version+"^{commit}")
+	if r.trial = err != nil; r.trial {
+		fmt.Printf("%s is no tag: this is a trial of %s\n", version, commit[:12])
+		return r, nil
+	}
+	if strings.TrimSpace(tagged) != commit {
+		return r, fmt.Errorf("%s is the commit %.12s, and %.12s is checked out", version, tagged, commit)
+	}
+	return r, nil
+}
+
+// goreleaser builds the binaries and their archives.
+func (r release) goreleaser(ctx context.Context) error {
+	skip := "publish,announce"
+	if r.trial {
+		skip += ",validate"
+	}
+	// It wants a remote, which not every checkout has.
+	remote := []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=remote.origin.url", "GIT_CONFIG_VALUE_0=" + repository}
+	return tool(ctx, r.root, remote, "GORELEASER", "release", "--config", "test/lab/release/goreleaser.yaml", "--clean", "--skip", skip)
+}
+
+// tool runs the program whose path a variable holds, with more variables in env.
+func tool(ctx context.Context, dir string, env []string, variable string, args ...string) error {
+	path := os.Getenv(variable)
+	if path == "" {
+		path = strings.ToLower(variable)
+	}
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, append(os.Environ(), env...), os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s %s: %w", strings.ToLower(variable), args[0], err)
+	}
+	return nil
+}
+
+// publish pushes images and chart, and signs them there.
+func (r release) publish(ctx context.Context, to oci.Registry, s signer, images []pushed) error {
+	layout, err := oci.Open(r.layout, r.created, nil)
+	if err != nil {
+		return err
+	}
+	var all error
+	for _, i := range images {
+		if err := layout.Push(ctx, to, i.name, i.tag); err != nil {
+			return err
+		}
+		fmt.Printf("pushed %s/%s:%s@%s\n", to.Path, i.name, i.tag, i.digest)
+		all = errors.Join(all, s.image(ctx, to, i))
+	}
+	return all
+}
