@@ -77,9 +77,9 @@ func (f Failure) Sentence() string {
 	case x.Signal != 0:
 		return who + " was killed by " + proc.SignalName(syscall.Signal(x.Signal))
 	case x.Code == 0 && x.Failed != nil && x.Failed.Signal != 0:
-		return fmt.Sprintf("%s said 0, but %s, which it started as rank %s, was killed by %s", who, x.Failed.Command, x.Failed.Rank, proc.SignalName(syscall.Signal(x.Failed.Signal)))
+		return fmt.Sprintf("%s exited with 0, but %s, which it started as rank %s, was killed by %s", who, x.Failed.Command, x.Failed.Rank, proc.SignalName(syscall.Signal(x.Failed.Signal)))
 	case x.Code == 0 && x.Failed != nil:
-		return fmt.Sprintf("%s said 0, but %s, which it started as rank %s, exited with %d", who, x.Failed.Command, x.Failed.Rank, x.Failed.Code)
+		return fmt.Sprintf("%s exited with 0, but %s, which it started as rank %s, exited with %d", who, x.Failed.Command, x.Failed.Rank, x.Failed.Code)
 	}
 	return fmt.Sprintf("%s exited with %d", who, x.Code)
 }

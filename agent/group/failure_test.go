@@ -18,9 +18,9 @@ func TestZeroOfALauncher(t *testing.T) {
 		sentence string
 	}{
 		"a rank exited": {wire.ExitRecord{Failed: &wire.RankRecord{Rank: "3", Command: "python3 (pid 12)", Code: 4}}, true, 4,
-			"rank 0 on w-0 said 0, but python3 (pid 12), which it started as rank 3, exited with 4"},
+			"rank 0 on w-0 exited with 0, but python3 (pid 12), which it started as rank 3, exited with 4"},
 		"a rank was killed": {wire.ExitRecord{Failed: &wire.RankRecord{Rank: "3", Command: "python3 (pid 12)", Code: 139, Signal: 11}}, true, 139,
-			"rank 0 on w-0 said 0, but python3 (pid 12), which it started as rank 3, was killed by SIGSEGV"},
+			"rank 0 on w-0 exited with 0, but python3 (pid 12), which it started as rank 3, was killed by SIGSEGV"},
 		"its own code comes first": {wire.ExitRecord{Code: 7}, true, 7, "rank 0 on w-0 exited with 7"},
 		"none failed":              {wire.ExitRecord{}, false, 0, ""},
 	} {

@@ -202,7 +202,7 @@ func over(o barrier.Order, err error) *barrier.Order {
 func (l *lead) groupOf(table []barrier.Card, launch framework.Launch, run barrier.Order) group.Config {
 	cfg := group.Config{Any: launch.Any, Grace: l.cfg.Grace, FailGrace: min(l.cfg.Grace, failGrace), Patience: cmp.Or(l.cfg.Timeout, Defaults().Timeout),
 		OnWait: func(label, address string, soFar time.Duration) {
-			l.say("%s is waiting for %s to accept connections, for %s so far", label, address, soFar.Round(time.Second))
+			l.say("%s is waiting for a process to listen on %s (%s so far)", label, address, soFar.Round(time.Second))
 		},
 		OnFailure: func(f group.Failure, others int) {
 			run.Table, run.Why = nil, f.Sentence()+besides(others)

@@ -75,8 +75,8 @@ func TestCompat(t *testing.T) {
 		`"worker":["mnist-worker-0.hpc.svc:2222"]},"task":{"type":"ps","index":0},"environment":"cloud"}`)
 
 	for want, wrong := range map[string]func(*Config){
-		"needs --job":                                  func(c *Config) { c.Job = "" },
-		"--compat=v0 is not known":                              func(c *Config) { c.Compat = "v0" },
+		"needs --job":              func(c *Config) { c.Job = "" },
+		"--compat=v0 is not known": func(c *Config) { c.Compat = "v0" },
 		"--compat=kubeflow-v1 does not support --framework=ray": func(c *Config) { c.Framework = "ray" },
 	} {
 		c := cfg
