@@ -81,7 +81,7 @@ func add(rules []Rule, w Word) error {
 
 func (r *Rule) by(field, value string) error {
 	if value != "job" && value != "rank" {
-		return wrong("want job or rank", "unknown value %s=%s", field, value)
+		return wrong("want job or rank", "%s=%s: unknown value", field, value)
 	}
 	r.ByRank = value == "rank"
 	return nil
@@ -89,7 +89,7 @@ func (r *Rule) by(field, value string) error {
 
 func (r *Rule) act(field, value string) error {
 	if value != "report" && value != "stop" {
-		return wrong("want report or stop; --progress-action=stop --max-restarts=3 --restart-on=+stall restarts", "unknown value %s=%s", field, value)
+		return wrong("want report or stop; --progress-action=stop --max-restarts=3 --restart-on=+stall restarts", "%s=%s: unknown value", field, value)
 	}
 	r.Stop = value == "stop"
 	return nil

@@ -128,7 +128,7 @@ func (s *Server) settle() {
 		s.observer.lookAt(x)
 		members, err := x.tree.Find()
 		if err != nil {
-			s.cfg.Log.Warn("find the processes of a session", "session", x.id, "err", err)
+			s.cfg.Log.Warn("cannot find the processes of a session", "session", x.id, "err", err)
 			continue
 		}
 		alive := false

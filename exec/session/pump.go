@@ -153,7 +153,7 @@ func (x *session) pump(r *os.File, out, other *flow.Out, inOrder bool) {
 			read = func(p []byte) (int, error) { return readNow(r, p) }
 		default:
 			if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.EAGAIN) {
-				x.srv.cfg.Log.Warn("read output", "session", x.id, "err", err)
+				x.srv.cfg.Log.Warn("cannot read the output of a command", "session", x.id, "err", err)
 			}
 			return
 		}

@@ -141,7 +141,7 @@ func (st *stopper) askRanks(ctx context.Context, all []*session, rec wire.EndRan
 	}
 	report, err := st.srv.cfg.Reaper.Ask(ctx, membersOf(all), syscall.Signal(rec.Signal), grace, asked)
 	if err != nil && ctx.Err() == nil {
-		st.srv.cfg.Log.Warn("ask ranks to end", "err", err)
+		st.srv.cfg.Log.Warn("cannot ask ranks to end", "err", err)
 	}
 	if len(all) == 1 { // with several sessions, ranks are not assigned to sessions
 		all[0].noteAsked(report.Ranks)

@@ -40,7 +40,7 @@ func (x *session) stopRest(st reap.Status, at time.Time) {
 		defer cancel()
 		tell := time.AfterFunc(restTold, x.leave)
 		if _, err := s.cfg.Reaper.Rest(ctx, x.tree.Find, since, grace); err != nil && !s.stops.hurried() {
-			s.cfg.Log.Warn("stop processes that a failed process left", "session", x.id, "err", err)
+			s.cfg.Log.Warn("cannot stop the processes that a failed process left", "session", x.id, "err", err)
 		}
 		tell.Stop()
 		close(done)

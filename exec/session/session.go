@@ -174,7 +174,7 @@ func (x *session) outlived() bool {
 	for range 5 {
 		members, err := x.tree.Find()
 		if err != nil {
-			x.srv.cfg.Log.Warn("find the processes of a session", "session", x.id, "err", err)
+			x.srv.cfg.Log.Warn("cannot find the processes of a session", "session", x.id, "err", err)
 		}
 		if anyLives(members) {
 			return true

@@ -75,7 +75,7 @@ func (st *stopper) session(x *session, grace time.Duration) {
 			x.noteKilled()
 		}
 		if _, err := st.srv.cfg.Reaper.DrainTelling(ctx, x.tree.Find, syscall.SIGTERM, grace, st.asked(), x.noteAsked); err != nil && !st.hurried() {
-			st.srv.cfg.Log.Warn("stop session", "session", x.id, "err", err)
+			st.srv.cfg.Log.Warn("cannot stop a session", "session", x.id, "err", err)
 		}
 		x.endOutput()
 		st.srv.settle()
@@ -207,7 +207,7 @@ func (st *stopper) live(ctx context.Context, live []*session, reason string, goi
 		report, err = st.srv.cfg.Reaper.DrainTelling(ctx, find, sig, grace, st.asked(), tell)
 	}
 	if err != nil && !st.hurried() {
-		st.srv.cfg.Log.Warn("stop sessions", "reason", reason, "left", report.Left, "err", err)
+		st.srv.cfg.Log.Warn("cannot stop all sessions", "reason", reason, "left", report.Left, "err", err)
 	}
 	st.sayStopped(reason, report.Ranks)
 }
@@ -221,7 +221,7 @@ func (st *stopper) below(reason string, grace time.Duration) {
 		report, err = proc.KillBelow(st.srv.cfg.Reaper)
 	}
 	if err != nil {
-		st.srv.cfg.Log.Warn("stop remaining processes", "reason", reason, "left", report.Left, "err", err)
+		st.srv.cfg.Log.Warn("cannot stop the remaining processes", "reason", reason, "left", report.Left, "err", err)
 	}
 }
 
