@@ -480,7 +480,7 @@ sbom: build release-tool ## bin/*.cdx.json and *.spdx.json: CycloneDX and SPDX o
 	@$(BIN)/release sbom $(BIN)/agent $(BIN)/agent-launcher
 
 # What the linker puts into the programs of a release.
-STAMP    = $(if $(VERSION),-X github.com/musterhq/muster/exec/build.release=$(VERSION))
+STAMP    = $(if $(VERSION),$(foreach v,release=$(VERSION) commit=$(shell git rev-parse HEAD),-X github.com/musterhq/muster/exec/build.$v))
 SHIP     = $(GO) -C test/lab/release/tools build -ldflags '-s -w' -o $(BIN)/
 SHIPPING = LINUX='$(LDFLAGS) $(STAMP)' CLIENT='-s -w $(STAMP)' GORELEASER_CURRENT_TAG=$(VERSION) GORELEASER=$(BIN)/goreleaser COSIGN=$(BIN)/cosign
 

@@ -80,7 +80,7 @@ func (r release) bills(ctx context.Context, binaries []artifact) (map[string][]d
 	bills := map[string][]document{}
 	var files []oci.File
 	for _, b := range binaries {
-		docs, err := bill(ctx, filepath.Join(r.root, b.Path))
+		docs, err := bill(ctx, filepath.Join(r.root, b.Path), r.version, r.created)
 		if err != nil {
 			return nil, err
 		}

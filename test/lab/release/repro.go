@@ -98,7 +98,7 @@ func builders(ctx context.Context, root, dir string) ([2]builder, error) {
 // build makes one binary and gives its SHA-256.
 func (b builder) build(ctx context.Context, arch, name, pkg, tags, ldflags string) (string, error) {
 	out := filepath.Join(b.source, "..", name+"-"+arch)
-	cmd := exec.CommandContext(ctx, "go", "build", "-p", b.p, "-trimpath", "-tags", tags, "-ldflags", ldflags, "-o", out, pkg)
+	cmd := exec.CommandContext(ctx, "go", "build", "-p", b.p, "-trimpath", "-buildvcs=false", "-tags", tags, "-ldflags", ldflags, "-o", out, pkg)
 	cmd.Dir = b.source
 	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOFLAGS="), b.env...)
 	if text, err := cmd.CombinedOutput(); err != nil {

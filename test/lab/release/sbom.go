@@ -15,6 +15,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/CycloneDX/cyclonedx-go"
 	"github.com/google/licensecheck"
@@ -27,7 +28,7 @@ func sbom(ctx context.Context, files []string) error {
 		return &codeError{exitUsage, errors.New("sbom takes the binaries' paths")}
 	}
 	for _, file := range files {
-		docs, err := bill(ctx, file)
+		docs, err := bill(ctx, file, "", time.Unix(0, 0))
 		if err != nil {
 			return err
 		}
@@ -48,8 +49,9 @@ type document struct {
 	text      []byte
 }
 
-// bill returns the bill of materials of a binary, in each format.
-func bill(ctx context.Context, file string) ([]document, error) {
+// bill returns the bill of materials of a binary, in each format. version is that of the main module,
+// unless it is empty. SPDX wants a time; created must be the same for the same binary.
+func bill(ctx context.Context, file, version string, created time.Time) ([]document, error) {
 	root, err := figure.Root()
 	if err != nil {
 		return nil, err
@@ -57,6 +59,9 @@ func bill(ctx context.Context, file string) ([]document, error) {
 	info, err := buildinfo.ReadFile(file)
 	if err != nil {
 		return nil, err
+	}
+	if version != "" {
+		info.Main.Version = version
 	}
 	sum, err := sumFile(file)
 	if err != nil {
@@ -74,7 +79,7 @@ func bill(ctx context.Context, file string) ([]document, error) {
 	if err := cyclonedx.NewBOMEncoder(&text, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(doc, cyclonedx.SpecVersion1_6); err != nil {
 		return nil, err
 	}
-	other, err := spdx(doc, info)
+	other, err := spdx(doc, created)
 	if err != nil {
 		return nil, err
 	}

@@ -2,9 +2,9 @@ package main
 
 import (
 	"bytes"
-	"debug/buildinfo"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/CycloneDX/cyclonedx-go"
 	"github.com/spdx/tools-golang/json"
@@ -13,19 +13,13 @@ import (
 )
 
 // spdx returns what a CycloneDX document says about a binary, as SPDX 2.3.
-func spdx(bom *cyclonedx.BOM, info *buildinfo.BuildInfo) ([]byte, error) {
+func spdx(bom *cyclonedx.BOM, created time.Time) ([]byte, error) {
 	main := bom.Metadata.Component
 	sum := (*main.Hashes)[0].Value
-	created := "1970-01-01T00:00:00Z" // SPDX wants a time: the commit's, if it is known
-	for _, s := range info.Settings {
-		if s.Key == "vcs.time" {
-			created = s.Value
-		}
-	}
 	doc := v2_3.Document{
 		SPDXVersion: v2_3.Version, DataLicense: v2_3.DataLicense, SPDXIdentifier: "DOCUMENT", DocumentName: main.Name,
 		DocumentNamespace: "https://github.com/musterhq/muster/spdx/" + main.Name + "-" + sum,
-		CreationInfo:      &v2_3.CreationInfo{Created: created, Creators: []common.Creator{{CreatorType: "Tool", Creator: "muster-release"}}},
+		CreationInfo:      &v2_3.CreationInfo{Created: created.UTC().Format(time.RFC3339), Creators: []common.Creator{{CreatorType: "Tool", Creator: "muster-release"}}},
 	}
 	program := entry("Program", *main)
 	program.PackageChecksums = []common.Checksum{{Algorithm: common.SHA256, Value: sum}}
