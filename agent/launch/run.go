@@ -28,6 +28,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/agent/retry"
+	"github.com/musterhq/muster/exec/build"
 	"github.com/musterhq/muster/exec/heed"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
@@ -221,7 +222,7 @@ func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, erro
 
 // findCluster makes the fleet of a cluster.
 func (r *runner) findCluster(ctx, working context.Context) error {
-	k, err := fleet.NewKube(r.cfg, r.agent, show.ShortVersion())
+	k, err := fleet.NewKube(r.cfg, r.agent, build.Version())
 	if err != nil {
 		return err
 	}
@@ -258,7 +259,7 @@ func (r *runner) startFakes(_, _ context.Context) error {
 }
 
 func (r *runner) hello(epoch wire.Epoch) wire.HelloRecord {
-	h := wire.HelloRecord{Version: show.ShortVersion(), Job: r.cfg.Job, Epoch: epoch, RshAgent: r.agent,
+	h := wire.HelloRecord{Version: build.Version(), Job: r.cfg.Job, Epoch: epoch, RshAgent: r.agent,
 		FrozenMillis: r.cfg.FrozenAfter.Milliseconds(), Ask: r.cfg.Asked(), NoStacks: r.cfg.Stacks == config.StacksNever}
 	if r.cfg.Given("grace") { // the default is shorter than what workers have
 		h.GraceMillis = r.cfg.Grace.Milliseconds()

@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/musterhq/muster/exec/names"
-	"github.com/musterhq/muster/exec/wire"
 )
 
 const help = `Usage:
@@ -53,51 +50,4 @@ func handOver(args []string) int {
 			fmt.Errorf("%q is not a verb of the worker's half, and there is no %s", args[0], launcher))
 	}
 	return complain(names.ExitNotRunable, fmt.Errorf("run %s: %w", launcher, err))
-}
-
-const versionHelp = `Usage:
-  agent version [-o json]
-
-Prints the version or commit, and the supported protocol versions.
-`
-
-// runVersion is `agent version` if there is no agent-launcher.
-func runVersion(args []string) int {
-	fs := newFlags("version")
-	output := fs.String("o", "", "")
-	if code, ok := parse(fs, versionHelp, args, 0, 0); !ok {
-		return code
-	}
-	switch *output {
-	case "":
-		return show(fmt.Sprintf("agent %s (%s, %s/%s, protocol %d to %d)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
-			wire.ProtoMin, wire.ProtoMax))
-	case "json":
-		return show(fmt.Sprintf("{\"program\": \"agent\", \"version\": %q, \"go\": %q, \"platform\": \"%s/%s\", \"protocolMin\": %d, \"protocolMax\": %d}\n",
-			version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, wire.ProtoMin, wire.ProtoMax))
-	}
-	return complain(names.ExitUsage, fmt.Errorf("version: -o %s is not known, it takes json", *output))
-}
-
-// release is set at link time for builds without version control.
-var release string
-
-// version returns the release, or the commit from which this was built.
-func version() string {
-	if release != "" {
-		return release
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			return s.Value[:12]
-		}
-	}
-	if info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "unknown"
 }

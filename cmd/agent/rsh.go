@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/musterhq/muster/exec/build"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/rsh"
 	"github.com/musterhq/muster/exec/rsh/pdsh"
@@ -53,7 +54,7 @@ func runSSH(args []string) int {
 // callRsh makes the call that rsh.Parse has read, or reports its error.
 func callRsh(req rsh.Request, err error) int {
 	if errors.Is(err, rsh.ErrVersion) {
-		fmt.Fprintf(os.Stderr, "muster agent %s as ssh, no OpenSSH\n", version())
+		fmt.Fprintf(os.Stderr, "muster agent %s as ssh, no OpenSSH\n", build.Version())
 		return 0
 	}
 	if err != nil {
@@ -78,7 +79,7 @@ func runPdsh(args []string) int {
 	case errors.Is(err, pdsh.ErrHelp):
 		return show(pdsh.Help)
 	case errors.Is(err, rsh.ErrVersion):
-		return show(fmt.Sprintf("muster agent %s as pdsh\nrcmd modules: ssh (default: ssh)\n", version()))
+		return show(fmt.Sprintf("muster agent %s as pdsh\nrcmd modules: ssh (default: ssh)\n", build.Version()))
 	case err != nil:
 		return complain(failed, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/settings"
 	"github.com/musterhq/muster/agent/worker"
+	"github.com/musterhq/muster/exec/build"
 	"github.com/musterhq/muster/exec/names"
 )
 
@@ -42,7 +43,7 @@ connect; 75 no launcher connected; 128+n stopped by signal n.
 
 func runWorker(args []string) int {
 	cfg := worker.Config{
-		Job: os.Getenv(names.EnvJob), Version: version(), TerminationLog: names.TerminationLog,
+		Job: os.Getenv(names.EnvJob), Version: build.Version(), TerminationLog: names.TerminationLog,
 		Await: time.Hour, Grace: names.DefaultGrace,
 	}
 	err := failure.UnknownVariable("agent worker", os.Environ(), settings.Known())

@@ -5,17 +5,17 @@ import (
 	"flag"
 	"io"
 	"os"
-	"runtime/debug"
 	"strings"
 
 	"github.com/musterhq/muster/agent/controller"
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/exec/build"
 )
 
 // parse reads the command line. Before it returns an error, it prints the error to complaints, or
 // the help to help for flag.ErrHelp.
 func parse(args []string, help, complaints io.Writer) (controller.Options, error) {
-	o := controller.Options{Version: version()}
+	o := controller.Options{Version: build.Version()}
 	set := flag.NewFlagSet("controller", flag.ContinueOnError)
 	namespaces := set.String("namespaces", os.Getenv("MUSTER_NAMESPACES"), "serve these `NAMESPACES` only, as in a,b (default: all)")
 	set.StringVar(&o.AgentImage, "agent-image", os.Getenv("MUSTER_AGENT_IMAGE"), "the `IMAGE` that brings the agent into jobs with agent.delivery init or imageVolume")
@@ -34,12 +34,4 @@ func parse(args []string, help, complaints io.Writer) (controller.Options, error
 	failure.ComplainAs(complaints, "controller", err)
 	o.Namespaces = strings.FieldsFunc(*namespaces, func(r rune) bool { return r == ',' || r == ' ' })
 	return o, err
-}
-
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "devel"
-	}
-	return strings.Trim(info.Main.Version, "()")
 }

@@ -21,9 +21,3 @@ func newLaunching(streams Streams, verb string) *cobra.Command {
 
 // stacksHere is agent stacks in the pod of a launcher.
 func stacksHere(streams Streams, ranks []string) error { return show.Stacks(streams.Out, ranks) }
-
-// version returns the release or commit, and the build environment.
-func version() string { return show.Version() }
-
-// identity returns the version for other programs.
-func identity() show.Identity { return show.Identify("agent-launcher") }

@@ -1,10 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"runtime"
-	"runtime/debug"
-
 	"github.com/spf13/cobra"
 
 	"github.com/musterhq/muster/agent/failure"
@@ -22,33 +18,4 @@ func newLaunching(_ Streams, verb string) *cobra.Command {
 // stacksHere returns an error, because no launcher runs on Windows.
 func stacksHere(Streams, []string) error {
 	return failure.Usage("give a job's name", "no launcher runs here: of which job?")
-}
-
-// version returns the commit, and the build environment.
-func version() string {
-	i := identity()
-	return fmt.Sprintf("%s (%s, %s)", i.Version, i.Go, i.Platform)
-}
-
-// commit is the output of `agent version -o json`, without the protocol, which this build does not
-// have.
-type commit struct {
-	Program  string `json:"program"`
-	Version  string `json:"version"`
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
-}
-
-// identity returns the version for other programs.
-func identity() commit {
-	revision := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		revision = info.Main.Version
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-				revision = s.Value[:12]
-			}
-		}
-	}
-	return commit{"agent-launcher", revision, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 }

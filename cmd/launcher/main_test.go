@@ -18,6 +18,12 @@ import (
 // bin holds the real binaries, agent and agent-launcher, built once.
 var bin string
 
+// release is the version of bin. The linker sets it, as for a release.
+const (
+	module  = "github.com/musterhq/muster/"
+	release = "v0.0.1-test"
+)
+
 func TestMain(m *testing.M) {
 	code, err := buildAndRun(m)
 	if err != nil {
@@ -48,7 +54,7 @@ func buildAndRun(m *testing.M) (int, error) {
 		race = "-race"
 	}
 	for name, pkg := range map[string]string{"agent": "../agent", "agent-launcher": "."} {
-		out, err := osexec.Command("go", "build", race, "-o", filepath.Join(dir, name), pkg).CombinedOutput()
+		out, err := osexec.Command("go", "build", race, "-ldflags=-X "+module+"exec/build.release="+release, "-o", filepath.Join(dir, name), pkg).CombinedOutput()
 		if err != nil {
 			return 0, fmt.Errorf("build %s: %w\n%s", name, err, out)
 		}

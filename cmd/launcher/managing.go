@@ -3,13 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/jobs"
+	"github.com/musterhq/muster/exec/build"
 )
 
 // managing returns the verbs for jobs in a cluster. They work from any machine.
@@ -30,8 +30,7 @@ func whereFlags(set *pflag.FlagSet, w *jobs.Where) {
 
 // open finds the cluster.
 func open(w jobs.Where) (*jobs.API, error) {
-	short, _, _ := strings.Cut(version(), " ")
-	w.UserAgent = "muster-cli/" + short
+	w.UserAgent = "muster-cli/" + build.Version()
 	return jobs.Open(w)
 }
 

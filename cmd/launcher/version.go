@@ -7,11 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/exec/build"
+	"github.com/musterhq/muster/exec/wire"
 )
 
 const versionHelp = `usage: agent version [-o json]
 
-Prints version, commit and protocol range of the launcher, like agent --version.`
+Prints the version, the commit and the range of protocols, like agent --version.`
 
 func newVersion(streams Streams) *cobra.Command {
 	var output string
@@ -21,11 +23,12 @@ func newVersion(streams Streams) *cobra.Command {
 		Long:  versionHelp,
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			line := "agent-launcher " + version()
+			i := build.Identify("agent-launcher", wire.ProtoMin, wire.ProtoMax)
+			line := "agent " + i.String()
 			switch output {
 			case "":
 			case "json":
-				text, err := json.MarshalIndent(identity(), "", "  ")
+				text, err := json.MarshalIndent(i, "", "  ")
 				if err != nil {
 					return fmt.Errorf("encode version: %w", err)
 				}

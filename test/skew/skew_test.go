@@ -160,12 +160,9 @@ func (r release) build() error {
 	if r.tag != "" {
 		tags += "," + r.tag
 	}
-	for name, where := range map[string]struct{ pkg, variable string }{
-		"agent":          {"./cmd/agent", "main.release"},
-		"agent-launcher": {"./cmd/launcher", "github.com/musterhq/muster/agent/launch/show.release"},
-	} {
-		cmd := exec.Command("go", "build", "-trimpath", "-tags", tags, "-ldflags", "-s -w -X "+where.variable+"="+r.version,
-			"-o", r.path(name), where.pkg)
+	for name, pkg := range map[string]string{"agent": "./cmd/agent", "agent-launcher": "./cmd/launcher"} {
+		cmd := exec.Command("go", "build", "-trimpath", "-tags", tags, "-ldflags", "-s -w -X github.com/musterhq/muster/exec/build.release="+r.version,
+			"-o", r.path(name), pkg)
 		cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("build %s %s: %w\n%s", name, r.version, err, out)

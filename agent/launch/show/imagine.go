@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/files"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/exec/build"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/rundir"
 )
@@ -42,7 +43,7 @@ func imagine(ctx context.Context, cfg config.Config) (plan.Plan, error) {
 	}
 	s := plan.Situation{Config: cfg, Files: paths.Files, Dir: dir, Broker: filepath.Join(dir, names.BrokerSocket), Agent: agent, Env: os.Environ(),
 		Port: plan.AnyPort(cfg.Port, rand.IntN), Plugins: command.Plugins(cfg, nil, slog.New(slog.DiscardHandler))}
-	if s.Ranked, err = fleet.List(ctx, cfg, agent, ShortVersion()); err != nil {
+	if s.Ranked, err = fleet.List(ctx, cfg, agent, build.Version()); err != nil {
 		return plan.Plan{}, err
 	}
 	if len(s.Ranked) == 0 {

@@ -86,7 +86,7 @@ func Binaries() []Binary {
 		{
 			Name: "controller", Path: Module + "cmd/controller", Packages: 860, Modules: 66,
 			Forbidden: []string{"google.golang.org/grpc", "github.com/hashicorp/go-plugin", "net/rpc", "html/template", Module + "exec", Module + "agent/launch"},
-			Except:    []string{Module + "exec/names", Module + "exec/shortage"},
+			Except:    []string{Module + "exec/build", Module + "exec/names", Module + "exec/shortage"},
 		},
 	}
 }
