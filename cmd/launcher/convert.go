@@ -68,14 +68,13 @@ func (f *convertFlags) check() error {
 		return wrong("agent convert -f job.yaml, or -f - for stdin", "no file to convert")
 	case stdin > 1:
 		return wrong("", "stdin can be read only once")
-	case f.options.Compat != kubeflow.KubeflowV1 && f.options.Compat != kubeflow.None:
-		return wrong("it takes kubeflow-v1, none", "--compat=%s is not known", f.options.Compat)
-	case !slices.Contains([]string{"init", "imageVolume", "baked"}, f.options.Delivery):
-		return wrong("it takes init, imageVolume, baked", "--delivery=%s is not known", f.options.Delivery)
 	case f.options.AgentImage != "" && f.options.Delivery == "baked":
 		return wrong("use only one of them", "--agent-image is for --delivery=init and imageVolume; with baked the agent is in the job's own images")
 	}
-	return nil
+	if err := failure.OneOf("--compat", f.options.Compat, kubeflow.KubeflowV1, kubeflow.None); err != nil {
+		return err
+	}
+	return failure.OneOf("--delivery", f.options.Delivery, "init", "imageVolume", "baked")
 }
 
 // fileDocument is a document and its file.

@@ -119,15 +119,19 @@ func launcherSettings(cmd *cobra.Command, r *submit.Request) (given []submit.Set
 
 func (f *submitFlags) validate() error {
 	for _, s := range f.request.Run.Settings {
-		if s.Flag == "stacks" && s.Value != "auto" && s.Value != "never" {
-			return failure.Usage("it takes auto or never", "--stacks=%s is not known", s.Value)
+		if s.Flag == "stacks" {
+			if err := failure.OneOf("--stacks", s.Value, "auto", "never"); err != nil {
+				return err
+			}
 		}
 	}
+	if err := failure.OneOf("--dry-run", f.dryRun, "", "client", "server", "none"); err != nil {
+		return err
+	}
+	if err := failure.OneOf("-o", f.output, "", "json", "yaml", "name"); err != nil {
+		return err
+	}
 	switch {
-	case f.dryRun != "" && f.dryRun != "client" && f.dryRun != "server" && f.dryRun != "none":
-		return failure.Usage("--dry-run=client needs no cluster, --dry-run=server validates by the API server", "--dry-run=%s is not known", f.dryRun)
-	case f.output != "" && f.output != "yaml" && f.output != "json" && f.output != "name":
-		return failure.Usage("it takes json, yaml, name", "-o %s is not known", f.output)
 	case (f.logs || f.timeout != 0 || len(f.metrics) > 0) && !f.wait:
 		return failure.Usage("add --wait", "--logs, --timeout and --metric require --wait")
 	case f.onSignal && !f.wait:
