@@ -33,7 +33,7 @@ BROUGHT := ^Test(Pipelines|Notebook|PastePages)$$
 FIRST   := run build check lint unit test clean help-all
 TESTS   := workflows deps fake convert size fuzz skew model killed fault-ci
 CLUSTER_TESTS := images cluster-up cluster-down e2e-smoke e2e e2e-launchjob e2e-install e2e-convert e2e-paste frameworks-ci heal-ci
-RELEASE := generate fresh docs plugins vuln repro sbom
+RELEASE := generate fresh docs man plugins vuln repro sbom
 GROUPED := help $(FIRST) $(TESTS) $(CLUSTER_TESTS) $(RELEASE)
 # list prints a heading and the comments of these targets.
 list     = printf '%s\n' '$(1)'; for t in $(2); do sed -n "s/^$$t:.*\#\# /$$(printf '  %-16s ' $$t)/p" Makefile; done
@@ -75,6 +75,10 @@ fresh: generate ## what is generated is what is committed
 docs: ## the site of docs/, in out/site (packages from PyPI, Python 3); a dead link ends it
 	@test -x $(OUT)/docs-venv/bin/mkdocs || { python3 -m venv $(OUT)/docs-venv && $(OUT)/docs-venv/bin/pip install -q -r docs/site/requirements.txt; }
 	@NO_MKDOCS_2_WARNING=1 $(OUT)/docs-venv/bin/mkdocs build --strict
+
+.PHONY: man
+man: launch-path ## manual pages, in out/man, of what --help prints
+	@$(GO) run ./test/suite man --bin $(BIN) --to $(OUT)/man
 
 .PHONY: plugins
 plugins: build ## bin/agent-launcher-plugins: the launcher for --framework plugin:NAME

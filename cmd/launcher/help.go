@@ -52,6 +52,7 @@ launcher
 
 ` + jobsHelp + `worker
   worker    run as PID 1 of a worker; owns every process of the job
+  join      run as PID 1 of each pod of a job without a launcher
   ready     exit 0 if the worker is ready for sessions
   install   copy the agent into a directory, for images that lack it
 
