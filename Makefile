@@ -31,9 +31,9 @@ BROUGHT := ^Test(Pipelines|Notebook|PastePages)$$
 # The groups of `make help`. Targets with a comment that are in no group belong to the lab: suites that run for long,
 # want an idle machine, or measure.
 FIRST   := run build check lint unit test clean help-all
-TESTS   := workflows deps fake convert size fuzz skew model killed fault-ci
+TESTS   := workflows deps python fake convert size fuzz skew model killed fault-ci
 CLUSTER_TESTS := images cluster-up cluster-down e2e-smoke e2e e2e-launchjob e2e-install e2e-convert e2e-paste frameworks-ci heal-ci
-RELEASE := generate fresh docs plugins vuln release release-check
+RELEASE := generate fresh docs man wheel plugins vuln release release-check
 GROUPED := help $(FIRST) $(TESTS) $(CLUSTER_TESTS) $(RELEASE)
 # list prints a heading and the comments of these targets.
 list     = printf '%s\n' '$(1)'; for t in $(2); do sed -n "s/^$$t:.*\#\# /$$(printf '  %-16s ' $$t)/p" Makefile; done
@@ -99,6 +99,23 @@ picture: launch-path ## docs/picture.svg: what agent run prints in a terminal, r
 	@sh test/fake/mpi/deps.sh --run
 	@mpicc.openmpi -O2 -o $(BIN)/pi test/fake/mpi/pi.c -lm
 	@python3 docs/site/picture.py $(BIN) docs/picture.svg
+
+.PHONY: man
+man: launch-path ## manual pages, in out/man, of what --help prints
+	@$(GO) run ./test/suite man --bin $(BIN) --to $(OUT)/man
+
+PYTHON_VENV := $(OUT)/python-venv
+$(PYTHON_VENV)/made: images/python/requirements.txt
+	@python3 -m venv $(PYTHON_VENV) && $(PYTHON_VENV)/bin/pip install -q -r images/python/requirements.txt && touch $@
+
+.PHONY: wheel
+wheel: $(PYTHON_VENV)/made ## the Python package, in out/dist (packages from PyPI; VERSION=v0.1.0)
+	@MUSTER_VERSION=$(patsubst v%,%,$(or $(VERSION),0.0.0.dev0)) $(PYTHON_VENV)/bin/pip wheel -q --no-deps -w $(OUT)/dist ./images/python
+	@ls $(OUT)/dist/muster_jobs-*.whl
+
+.PHONY: python
+python: $(PYTHON_VENV)/made ## types and unit tests of the Python package (packages from PyPI)
+	@cd images/python && $(PYTHON_VENV)/bin/mypy src tests && $(PYTHON_VENV)/bin/pytest -q -p no:cacheprovider
 
 .PHONY: plugins
 plugins: build ## bin/agent-launcher-plugins: the launcher for --framework plugin:NAME
@@ -363,7 +380,7 @@ e2e-pipelines: loaded pipelines ## make pipelines, and the component's container
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -v -run '^TestPipelines$$' ./test/e2e
 
 .PHONY: e2e-python
-e2e-python: loaded frameworks-image ## docs/guides/python.md run as a notebook, with the rights that stand there and with fewer
+e2e-python: loaded frameworks-image wheel ## docs/guides/python.md run as a notebook, with the rights that stand there and with fewer
 	@sh test/lab/frameworks/deps.sh --ci
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -v -run '^TestNotebook$$' ./test/e2e
 

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/shortage"
@@ -67,44 +66,4 @@ func ComplainAs(w io.Writer, program string, err error) {
 	if way := shortage.Way(err); way != "" {
 		fmt.Fprintf(w, "hint: %s\n", Visible(way))
 	}
-}
-
-// Nearest returns the word that is most similar to typed, with at most two typing errors, or "". Of
-// equally similar words it returns the first.
-func Nearest(typed string, words []string) string {
-	best, least := "", 3
-	for _, word := range words {
-		if n := slips(typed, word); n < least && n < len(word) {
-			best, least = word, n
-		}
-	}
-	return best
-}
-
-// slips counts the letters that were left out, added, mistyped or swapped with the next one
-// (optimal string alignment).
-func slips(a, b string) int {
-	a, b = strings.ToLower(a), strings.ToLower(b)
-	d := make([][]int, len(a)+1)
-	for i := range d {
-		d[i] = make([]int, len(b)+1)
-		d[i][0] = i
-	}
-	for j := range b {
-		d[0][j+1] = j + 1
-	}
-	for i := range len(a) {
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			n := min(d[i][j+1]+1, d[i+1][j]+1, d[i][j]+cost)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				n = min(n, d[i-1][j-1]+1)
-			}
-			d[i+1][j+1] = n
-		}
-	}
-	return d[len(a)][len(b)]
 }

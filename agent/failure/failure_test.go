@@ -30,3 +30,21 @@ func TestComplain(t *testing.T) {
 	require.Equal(t, names.ExitBug, CodeOf(errors.New("plain")))
 	require.Zero(t, CodeOf(nil))
 }
+
+func TestOneOf(t *testing.T) {
+	require.NoError(t, OneOf("--color", "never", "auto", "never"))
+	require.NoError(t, OneOf("--exit", "", "", "strict"))
+	for _, row := range []struct{ flag, value, want, hint string }{
+		{"--color", "nver", "--color=nver: unknown value", "did you mean --color=never? want auto, never"},
+		{"--color", "NEVER", "--color=NEVER: unknown value", "did you mean --color=never? want auto, never"},
+		{"-o", "xml", "-o xml: unknown value", "want auto, never"},
+	} {
+		err := OneOf(row.flag, row.value, "", "auto", "never")
+		require.EqualError(t, err, row.want)
+		require.Equal(t, names.ExitUsage, CodeOf(err))
+		var f *Failure
+		require.ErrorAs(t, err, &f)
+		require.Equal(t, row.hint, f.Way)
+	}
+	require.Error(t, OneOf("--color", "", "auto"))
+}

@@ -71,11 +71,7 @@ func Flag(typed string, known []string) string {
 	if len(begins) == 1 {
 		return begins[0]
 	}
-	const short = 4 // letters: with two errors a shorter word could be any other
-	if like := Nearest(typed, known); len(typed) > short || slips(typed, like) == 1 {
-		return like
-	}
-	return ""
+	return Nearest(typed, known)
 }
 
 // FlagHint returns the hint for an unknown flag of a command such as "agent run".

@@ -176,7 +176,8 @@ func (c Config) framework() (framework.Framework, error) {
 	case c.Compat != "" && c.Job == "":
 		return nil, usage("--job=NAME sets it; without --compat, hosts are addresses", "--compat=%s needs --job: host names start with the name of the job", c.Compat)
 	case err != nil:
-		return nil, usage("--framework=plain sets RANK, WORLD_SIZE, MASTER_ADDR and the like", "%w", err)
+		way := failure.Meant("--framework=", name, framework.Names(), "--framework=plain sets RANK, WORLD_SIZE, MASTER_ADDR and the like")
+		return nil, usage(way, "%w", err)
 	}
 	return f, nil
 }

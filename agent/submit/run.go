@@ -57,8 +57,10 @@ func (r Run) apply(job *v1alpha1.LaunchJob) error {
 	job.Spec.Launcher.Slots = int32(r.LauncherSlots)
 	c := &job.Spec.Launcher.Template.Spec.Containers[0]
 	for _, s := range r.Settings {
-		if s.Flag == "exit" && s.Value != "strict" && s.Value != "command" {
-			return failure.Usage("want strict or command", "--exit=%s: unknown value", s.Value)
+		if s.Flag == "exit" {
+			if err := failure.OneOf("--exit", s.Value, "strict", "command"); err != nil {
+				return err
+			}
 		}
 		if s.Flag == "grace" {
 			if err := fitGrace(job, s.Value); err != nil {

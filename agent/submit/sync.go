@@ -64,7 +64,7 @@ func (r Request) validateSync() error {
 	case r.Sync == "rsync" || r.Sync == "hdfs":
 		return wrong("--sync-mode=git, or a volume that holds the code: --data=PVC:PATH", "--sync-mode=%s works in Arena, but not in Muster", r.Sync)
 	case r.Sync != "" && r.Sync != "git":
-		return wrong("--sync-mode=git", "--sync-mode=%s: unknown value", r.Sync)
+		return failure.OneOf("--sync-mode", r.Sync, "git")
 	case r.SyncSource == "":
 		return wrong("--sync-source=https://example.com/team/train.git", "--sync-mode=git requires --sync-source")
 	}

@@ -3,7 +3,6 @@ package submit
 import (
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/agent/failure"
@@ -36,23 +35,23 @@ func (r Request) validate() error {
 	case r.WorkingDir != "" && !path.IsAbs(r.WorkingDir):
 		return wrong("--working-dir=/root", "--working-dir=%s is not an absolute path", r.WorkingDir)
 	}
-	if err := oneOf("delivery", r.Delivery, "init", "baked", "imageVolume"); err != nil {
+	if err := failure.OneOf("--delivery", r.Delivery, "", "init", "baked", "imageVolume"); err != nil {
 		return err
 	}
-	if err := oneOf("gang", r.Gang, volcano, "coscheduling", kueue, "workload", "none"); err != nil {
+	if err := failure.OneOf("--gang", r.Gang, "", volcano, "coscheduling", kueue, "workload", "none"); err != nil {
 		return err
 	}
-	if err := oneOf("clean-pods", r.CleanPods, "Running", "None", "All"); err != nil {
+	if err := failure.OneOf("--clean-pods", r.CleanPods, "", "Running", "None", "All"); err != nil {
 		return err
 	}
-	if err := oneOf("hang-action", r.HangAction, "report", "stop"); err != nil {
+	if err := failure.OneOf("--hang-action", r.HangAction, "", "report", "stop"); err != nil {
 		return err
 	}
-	if err := oneOf("image-pull-policy", r.ImagePullPolicy, "Always", "IfNotPresent", "Never"); err != nil {
+	if err := failure.OneOf("--image-pull-policy", r.ImagePullPolicy, "", "Always", "IfNotPresent", "Never"); err != nil {
 		return err
 	}
 	if !strings.HasPrefix(r.Framework, "plugin:") {
-		if err := oneOf("framework", r.Framework, framework.Names()...); err != nil {
+		if err := failure.OneOf("--framework", r.Framework, append(framework.Names(), "")...); err != nil {
 			return err
 		}
 	}
@@ -85,16 +84,4 @@ func (r Request) together() error {
 		return wrong("--active-deadline=12h", "--active-deadline=%s must not be negative", r.ActiveFor)
 	}
 	return r.validateSync()
-}
-
-// oneOf returns an error unless the value is one of the words, or empty.
-func oneOf(flag, value string, words ...string) error {
-	if value == "" || slices.Contains(words, value) {
-		return nil
-	}
-	way := "want " + strings.Join(words, ", ")
-	if like := failure.Nearest(value, words); like != "" {
-		way = "did you mean --" + flag + "=" + like + "?"
-	}
-	return failure.Usage(way, "--%s=%s: unknown value", flag, value)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/musterhq/muster/exec/names"
@@ -35,19 +36,22 @@ func runHelp() int {
 
 // handOver replaces this process by agent-launcher, which is in the directory of this binary,
 // whatever link this was called by. Without agent-launcher only version is answered.
-func handOver(args []string) int {
+func handOver(args []string) int { return handOverAs("agent", args) }
+
+// handOverAs is handOver under another name.
+func handOverAs(name string, args []string) int {
 	self, err := os.Executable()
 	if err != nil {
 		return complain(names.ExitBug, fmt.Errorf("find own binary: %w", err))
 	}
 	launcher := filepath.Join(filepath.Dir(self), "agent-launcher")
-	err = syscall.Exec(launcher, append([]string{"agent"}, args...), os.Environ())
+	err = syscall.Exec(launcher, append([]string{name}, args...), os.Environ())
 	if errors.Is(err, os.ErrNotExist) {
-		if args[0] == "version" {
+		if len(args) > 0 && args[0] == "version" {
 			return runVersion(args[1:])
 		}
 		return complainWith(names.ExitUsage, "agent --help lists the commands; for those of the launcher, put agent-launcher beside agent, as in the launcher's image",
-			fmt.Errorf("unknown command %q: the commands of the launcher are in %s, which does not exist", args[0], launcher))
+			fmt.Errorf("unknown command %q: the commands of the launcher are in %s, which does not exist", strings.Join(args[:min(len(args), 1)], ""), launcher))
 	}
 	return complain(names.ExitNotRunable, fmt.Errorf("run %s: %w", launcher, err))
 }

@@ -104,7 +104,7 @@ func describe(fs *flag.FlagSet) string {
 			titles = append(titles, title)
 		}
 		value, help := flag.UnquoteUsage(fs.Lookup(s.Name))
-		lines[title] += fmt.Sprintf("  %-22s %s\n", "--"+s.Name+" "+value, help)
+		lines[title] += fmt.Sprintf("  %-24s %s\n", "--"+s.Name+" "+value, help)
 	}
 	var text strings.Builder
 	for _, title := range titles {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/exec/build"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/wire"
@@ -34,5 +35,5 @@ func runVersion(args []string) int {
 		}
 		return show(string(text) + "\n")
 	}
-	return complainWith(names.ExitUsage, "it takes json", fmt.Errorf("version: -o %s is not known", *output))
+	return complainOf(failure.OneOf("-o", *output, "json"))
 }

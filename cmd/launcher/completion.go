@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -13,14 +14,27 @@ import (
 	"github.com/musterhq/muster/agent/jobs"
 )
 
-const completionHelp = `usage: agent completion bash|zsh|fish|powershell
+const completionHelp = `usage: agent completion bash|zsh|fish|powershell|kubectl
 
-Prints a script with which the shell completes verbs, flags and names of jobs.
+Prints a script with which the shell completes verbs, flags and names of jobs. With kubectl, prints
+the program that kubectl runs to complete the words after kubectl muster.
 
   source <(agent completion bash)           for this shell; in ~/.bashrc, for every shell
   agent completion zsh > "${fpath[1]}/_agent"
   agent completion fish > ~/.config/fish/completions/agent.fish
-  agent completion powershell | Out-String | Invoke-Expression`
+  agent completion powershell | Out-String | Invoke-Expression
+  agent completion kubectl > ~/bin/kubectl_complete-muster && chmod +x ~/bin/kubectl_complete-muster`
+
+const pluginCompletionHelp = `usage: agent completion kubectl
+
+Prints the program that kubectl runs to complete the words after kubectl muster. Put it in your PATH.
+
+  agent completion kubectl > ~/bin/kubectl_complete-muster && chmod +x ~/bin/kubectl_complete-muster`
+
+// kubectlScript is the program that kubectl runs to complete a line of the plugin.
+const kubectlScript = `#!/bin/sh
+exec kubectl muster __complete "$@"
+`
 
 // listWithin bounds how long a shell waits for the names of jobs.
 const listWithin = 3 * time.Second
@@ -31,13 +45,17 @@ func newCompletion(streams Streams) *cobra.Command {
 		"zsh":        func(root *cobra.Command, w io.Writer) error { return root.GenZshCompletion(w) },
 		"fish":       func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) },
 		"powershell": func(root *cobra.Command, w io.Writer) error { return root.GenPowerShellCompletionWithDesc(w) },
+		"kubectl":    func(_ *cobra.Command, w io.Writer) error { _, err := io.WriteString(w, kubectlScript); return err },
 	}
-	order := []string{"bash", "zsh", "fish", "powershell"}
+	order, long := []string{"bash", "zsh", "fish", "powershell", "kubectl"}, completionHelp
+	if streams.Caller == asPlugin { // the other scripts are for agent
+		order, long = order[len(order)-1:], pluginCompletionHelp
+	}
 	return &cobra.Command{
-		Use: "completion SHELL", Short: "print a shell completion script", Long: completionHelp, ValidArgs: order,
+		Use: "completion SHELL", Short: "print a shell completion script", Long: long, ValidArgs: order,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 || shells[args[0]] == nil {
-				return failure.Usage("agent completion bash", "agent completion takes one shell: %s", strings.Join(order, ", "))
+			if len(args) != 1 || !slices.Contains(order, args[0]) {
+				return failure.Usage("agent completion "+cmp.Or(failure.Nearest(strings.Join(args, " "), order), order[0]), "agent completion takes one shell: %s", strings.Join(order, ", "))
 			}
 			return shells[args[0]](cmd.Root(), streams.Out)
 		},

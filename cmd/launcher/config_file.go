@@ -76,11 +76,7 @@ func byVerb(path string, found map[string]any) (*configFile, error) {
 	for _, verb := range slices.Sorted(maps.Keys(found)) {
 		flags, ok := found[verb].(map[string]any)
 		if !slices.Contains(allVerbs(), verb) {
-			way := below
-			if like := nearest(verb); like != "" {
-				way = "did you mean " + like + "?"
-			}
-			return nil, failure.New(names.ExitData, way, "%s: unknown verb %q", path, verb)
+			return nil, failure.New(names.ExitData, failure.Meant("", verb, allVerbs(), below), "%s: unknown verb %q", path, verb)
 		}
 		if !ok && found[verb] != nil {
 			return nil, failure.New(names.ExitData, below, "%s: %s: want flags, not %v", path, verb, found[verb])

@@ -68,14 +68,13 @@ func (f *convertFlags) check() error {
 		return wrong("agent convert -f job.yaml, or -f - for stdin", "-f is required")
 	case stdin > 1:
 		return wrong("", "stdin can be read only once")
-	case f.options.Compat != kubeflow.KubeflowV1 && f.options.Compat != kubeflow.None:
-		return wrong("want kubeflow-v1 or none", "--compat=%s: unknown value", f.options.Compat)
-	case !slices.Contains([]string{"init", "imageVolume", "baked"}, f.options.Delivery):
-		return wrong("want init, imageVolume or baked", "--delivery=%s: unknown value", f.options.Delivery)
 	case f.options.AgentImage != "" && f.options.Delivery == "baked":
 		return wrong("--delivery=init uses the agent of that image", "--agent-image cannot be used with --delivery=baked: the agent is in the job's own image")
 	}
-	return nil
+	if err := failure.OneOf("--compat", f.options.Compat, kubeflow.KubeflowV1, kubeflow.None); err != nil {
+		return err
+	}
+	return failure.OneOf("--delivery", f.options.Delivery, "init", "imageVolume", "baked")
 }
 
 // fileDocument is a document and its file.

@@ -10,8 +10,8 @@ import (
 
 // TestDefaultDelivery checks that submit, convert and the CRD have the same default delivery.
 func TestDefaultDelivery(t *testing.T) {
-	require.Equal(t, "init", newSubmit(standard()).Flags().Lookup("delivery").DefValue)
-	require.Equal(t, "init", newConvert(standard()).Flags().Lookup("delivery").DefValue)
+	require.Equal(t, "init", newSubmit(standard(asAgent)).Flags().Lookup("delivery").DefValue)
+	require.Equal(t, "init", newConvert(standard(asAgent)).Flags().Lookup("delivery").DefValue)
 	for _, file := range []string{"install.yaml", "deploy/crd.yaml", "chart/templates/crd.yaml"} {
 		crd, err := os.ReadFile("../../images/" + file)
 		require.NoError(t, err)

@@ -8,6 +8,35 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Parts of the help that both callers have.
+const (
+	jobsHelp = `jobs in a cluster, from anywhere
+  convert   convert MPIJobs, PyTorchJobs, TFJobs... in a file to LaunchJobs
+  submit    create a job, with Arena's flags; --wait exits with its result
+  list      list jobs; get NAME shows the status of one
+  logs      print a job's log: agent logs -f NAME
+  attach    open a shell in a job's launcher, or in a worker
+  stacks    show where each rank is; in a launcher, omit the job's name
+  scale     change the number of workers
+  delete    delete jobs; prune deletes finished jobs
+  top       show GPUs, CPU and memory of jobs and nodes
+
+`
+	lastHelp = `  version     print the version
+  completion  print a shell completion script: agent completion bash
+
+agent VERB --help shows the flags of a verb.
+`
+)
+
+const pluginHelp = `usage: agent VERB [FLAGS] [-- COMMAND...]
+
+  agent submit --name=pi --image=repo/pi:1 --workers=4 -- mpirun ./pi
+  agent logs -f pi
+  agent list -A
+
+` + jobsHelp + lastHelp
+
 const rootHelp = `usage: agent VERB [FLAGS] [-- COMMAND...]
 
   agent run --workers=4 -- mpirun ./program   launch on four workers
@@ -21,19 +50,9 @@ launcher
   hosts     print the workers as a hostfile
   metrics   collect numbers such as loss=0.3 from saved logs
 
-jobs in a cluster, from anywhere
-  convert   convert MPIJobs, PyTorchJobs, TFJobs... in a file to LaunchJobs
-  submit    create a job, with Arena's flags; --wait exits with its result
-  list      list jobs; get NAME shows the status of one
-  logs      print a job's log: agent logs -f NAME
-  attach    open a shell in a job's launcher, or in a worker
-  stacks    show where each rank is; in a launcher, omit the job's name
-  scale     change the number of workers
-  delete    delete jobs; prune deletes finished jobs
-  top       show GPUs, CPU and memory of jobs and nodes
-
-worker
+` + jobsHelp + `worker
   worker    run as PID 1 of a worker; owns every process of the job
+  join      run as PID 1 of each pod of a job without a launcher
   ready     exit 0 if the worker is ready for sessions
   install   copy the agent into a directory, for images that lack it
 
@@ -41,11 +60,7 @@ transport, called by other programs
   rsh       remote shell for mpirun: agent rsh HOST COMMAND...
   attach    without a name: the worker's end of a link, run by pods/exec
 
-  version     print the version
-  completion  print a shell completion script: agent completion bash
-
-agent VERB --help shows the flags of a verb.
-`
+` + lastHelp
 
 const exitCodes = `exit codes
   0..255    the command's exit code
@@ -82,8 +97,9 @@ func asHelp(args []string) (asked []string, all bool) {
 // printHelp prints usage and examples first, then the flags by group: all of them, or those that most
 // users need. It does not use cobra's templates, because text/template makes the linker keep every
 // exported method of every dependency.
-func printHelp(cmd *cobra.Command, all bool) {
-	w := cmd.OutOrStdout()
+func printHelp(streams Streams, cmd *cobra.Command, all bool) {
+	w := streams.Out
+	w.words = streams.Caller.words()
 	fmt.Fprintln(w, strings.TrimRight(cmd.Long, "\n"))
 	groups, left := groupsOf(cmd, all)
 	for _, g := range groups {

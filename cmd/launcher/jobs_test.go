@@ -77,6 +77,7 @@ func TestJobScripts(t *testing.T) {
 			o := newOffice(t)
 			offices.Store(env.WorkDir, o)
 			env.Setenv("KUBECONFIG", filepath.Join(env.WorkDir, "kubeconfig"))
+			env.Setenv("BIN", bin)
 			env.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 			return o.configure(env.Getenv("KUBECONFIG"))
 		},

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,8 +57,8 @@ func (s *shown) namespace(api *jobs.API) string {
 
 // begin checks the flags and finds the cluster.
 func (s *shown) begin(streams Streams, formats ...string) (api *jobs.API, colored bool, err error) {
-	if s.output != "" && !slices.Contains(formats, s.output) {
-		return nil, false, failure.Usage("want "+strings.Join(formats, ", "), "-o %s: unknown format", s.output)
+	if err := failure.OneOf("-o", s.output, append(formats, "")...); err != nil {
+		return nil, false, err
 	}
 	if colored, err = wantsColor(s.color, streams); err != nil {
 		return nil, false, err

@@ -154,5 +154,5 @@ func wantsColor(when string, streams Streams) (bool, error) {
 	case "auto":
 		return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(streams.Out.Fd())), nil
 	}
-	return false, failure.New(64, "want auto, always or never", "--color=%s: unknown value", when)
+	return false, failure.OneOf("--color", when, "auto", "always", "never")
 }

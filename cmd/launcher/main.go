@@ -9,5 +9,6 @@ import (
 
 func main() {
 	limitGarbage(0) // the number of workers is not known yet
-	os.Exit(run(context.Background(), os.Args[1:], standard()))
+	caller, args := calledAs(os.Args)
+	os.Exit(run(context.Background(), args, standard(caller)))
 }

@@ -22,20 +22,20 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // run is the whole program. args does not include argv[0]. run returns the exit code.
 func run(ctx context.Context, args []string, streams Streams) int {
-	args, all := asHelp(args)
+	args, all := asHelp(verbFirst(args))
 	if len(args) > 0 && args[0] == "--version" {
 		args = append([]string{"version"}, args[1:]...)
 	}
 	args, err := ofStep(ctx, args, streams)
 	if err == nil {
-		err = verbOf(args)
+		err = verbOf(streams.Caller, args)
 	}
 	verb := ""
 	if len(args) > 0 {
 		verb = args[0]
 	}
 	root := newRoot(streams, verb)
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { printHelp(cmd, all) })
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { printHelp(streams, cmd, all) })
 	root.SetArgs(args)
 	root.PersistentPreRunE = func(cmd *cobra.Command, words []string) error {
 		if err := ranksAsNamespace(cmd, args, words); err != nil {
@@ -90,6 +90,7 @@ func newRoot(streams Streams, verb string) *cobra.Command {
 		Use:           "agent",
 		Short:         "launch MPI jobs from inside the pods",
 		Long:          rootHelp,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: string(streams.Caller)},
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
@@ -98,7 +99,7 @@ func newRoot(streams Streams, verb string) *cobra.Command {
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetHelpCommand(&cobra.Command{Use: "help [VERB]", Hidden: true, RunE: helpVerb(root)})
+	root.SetHelpCommand(&cobra.Command{Use: "help [VERB]", Hidden: true, RunE: helpVerb(streams.Caller, root)})
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return wrongFlag(cmd, err)
 	})
@@ -106,22 +107,27 @@ func newRoot(streams Streams, verb string) *cobra.Command {
 		root.AddCommand(newLaunching(streams, verb))
 		return root
 	}
+	root.AddCommand(newConvert(streams), newVersion(streams), newCompletion(streams))
+	root.AddCommand(managing(streams)...)
+	if streams.Caller == asPlugin {
+		root.Long = pluginHelp
+		return root
+	}
 	for _, verb := range launchVerbs() {
 		root.AddCommand(newLaunching(streams, verb))
 	}
-	root.AddCommand(newMetrics(streams), newConvert(streams), newVersion(streams), newCompletion(streams))
-	root.AddCommand(managing(streams)...)
+	root.AddCommand(newMetrics(streams))
 	for _, verb := range names.SmallVerbs() {
 		root.AddCommand(newElsewhere(verb))
 	}
 	return root
 }
 
-func helpVerb(root *cobra.Command) func(*cobra.Command, []string) error {
+func helpVerb(by caller, root *cobra.Command) func(*cobra.Command, []string) error {
 	return func(_ *cobra.Command, args []string) error {
 		cmd, rest, err := root.Find(args)
 		if err != nil || len(rest) > 0 {
-			return unknownVerb(strings.Join(args, " "))
+			return unknownVerb(by, strings.Join(args, " "))
 		}
 		return cmd.Help()
 	}

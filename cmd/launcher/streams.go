@@ -4,21 +4,24 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Streams are the standard streams of the program.
+// Streams are the standard streams of the program, and the name under which it writes to them.
 type Streams struct {
+	Caller   caller
 	In       *os.File
 	Out, Err *printed
 }
 
 // standard returns the Streams of this process.
-func standard() Streams {
-	return Streams{In: os.Stdin, Out: &printed{file: os.Stdout, name: "standard output"}, Err: &printed{file: os.Stderr, name: "standard error"}}
+func standard(by caller) Streams {
+	return Streams{Caller: by, In: os.Stdin, Out: &printed{file: os.Stdout, name: "standard output"},
+		Err: &printed{file: os.Stderr, name: "standard error", words: by.words()}}
 }
 
 // unprinted returns the first error of printing as a failure, or nil if everything was printed. If
@@ -34,8 +37,9 @@ func (s Streams) unprinted() error {
 
 // printed is a file that remembers its first error, because many callers do not check each write.
 type printed struct {
-	file *os.File
-	name string
+	file  *os.File
+	name  string
+	words *strings.Replacer // changes what is written; nil: nothing
 
 	mu  sync.Mutex
 	err error
@@ -43,7 +47,18 @@ type printed struct {
 
 // Write implements io.Writer.
 func (p *printed) Write(b []byte) (int, error) {
+	if p.words != nil {
+		if _, err := p.words.WriteString(p.file, string(b)); err != nil {
+			return 0, p.keep(err)
+		}
+		return len(b), nil
+	}
 	n, err := p.file.Write(b)
+	return n, p.keep(err)
+}
+
+// keep remembers the first error, and returns err.
+func (p *printed) keep(err error) error {
 	if err != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -51,7 +66,7 @@ func (p *printed) Write(b []byte) (int, error) {
 			p.err = err
 		}
 	}
-	return n, err
+	return err
 }
 
 // Fd returns the descriptor, by which callers find out whether it is a terminal.

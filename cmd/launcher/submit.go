@@ -119,15 +119,19 @@ func launcherSettings(cmd *cobra.Command, r *submit.Request) (given []submit.Set
 
 func (f *submitFlags) validate() error {
 	for _, s := range f.request.Run.Settings {
-		if s.Flag == "stacks" && s.Value != "auto" && s.Value != "never" {
-			return failure.Usage("want auto or never", "--stacks=%s: unknown value", s.Value)
+		if s.Flag == "stacks" {
+			if err := failure.OneOf("--stacks", s.Value, "auto", "never"); err != nil {
+				return err
+			}
 		}
 	}
+	if err := failure.OneOf("--dry-run", f.dryRun, "", "client", "server", "none"); err != nil {
+		return err
+	}
+	if err := failure.OneOf("-o", f.output, "", "json", "yaml", "name"); err != nil {
+		return err
+	}
 	switch {
-	case f.dryRun != "" && f.dryRun != "client" && f.dryRun != "server" && f.dryRun != "none":
-		return failure.Usage("--dry-run=client works without a cluster, --dry-run=server asks the API server to validate the job", "--dry-run=%s: unknown value", f.dryRun)
-	case f.output != "" && f.output != "yaml" && f.output != "json" && f.output != "name":
-		return failure.Usage("want json, yaml or name", "-o %s: unknown format", f.output)
 	case (f.logs || f.timeout != 0 || len(f.metrics) > 0) && !f.wait:
 		return failure.Usage("add --wait", "--logs, --timeout and --metric require --wait")
 	case f.onSignal && !f.wait:

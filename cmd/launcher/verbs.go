@@ -15,24 +15,32 @@ import (
 // allVerbs returns the verbs of this binary, the most common ones first, and those of the small
 // binary. Users type `agent` for both.
 func allVerbs() []string {
-	return append([]string{"run", "env", "hosts", "metrics", "convert", "version", "completion", "help",
-		"submit", "list", "get", "logs", "attach", "stacks", "scale", "delete", "prune", "top"}, names.SmallVerbs()...)
+	return slices.Concat(launchVerbs(), []string{"metrics"}, clientVerbs(), names.SmallVerbs())
+}
+
+// clientVerbs returns the verbs for jobs in a cluster, and those about this program.
+func clientVerbs() []string {
+	return []string{"convert", "version", "completion", "help", "submit", "list", "get", "logs", "attach", "stacks", "scale", "delete", "prune", "top"}
 }
 
 // verbOf rejects a first word that is no verb. Otherwise cobra would first reject the flags of the
 // intended verb.
-func verbOf(args []string) error {
+func verbOf(by caller, args []string) error {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		return nil
 	}
-	if slices.Contains(allVerbs(), args[0]) || isAsked(args[0]) {
+	if slices.Contains(by.verbs(), args[0]) || isAsked(args[0]) {
 		return nil
 	}
-	if framework.Detect(args[:1]) == "mpi" {
+	switch {
+	case by == asPlugin && slices.Contains(allVerbs(), args[0]):
+		return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is a verb of agent, for the pods of a job", args[0]),
+			Way: "agent submit creates a job"}
+	case by == asAgent && framework.Detect(args[:1]) == "mpi":
 		return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("unknown verb %q", args[0]),
 			Way: "agent run --workers=4 --job=NAME -- " + strings.Join(args, " ") + ", or on this machine: agent run --fake=4 -- " + strings.Join(args, " ")}
 	}
-	return unknownVerb(args[0])
+	return unknownVerb(by, args[0])
 }
 
 // newElsewhere returns a placeholder for a verb of the small binary.
@@ -42,14 +50,10 @@ func newElsewhere(verb string) *cobra.Command {
 	}}
 }
 
-func unknownVerb(verb string) error {
+func unknownVerb(by caller, verb string) error {
 	way := "agent --help lists the verbs"
-	if like := nearest(verb); like != "" {
+	if like := failure.Nearest(verb, by.verbs()); like != "" {
 		way = "did you mean agent " + like + "?"
 	}
 	return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("unknown verb %q", verb), Way: way}
 }
-
-// nearest returns the verb that is most similar to typed. Of equally similar ones it returns the
-// more common.
-func nearest(typed string) string { return failure.Nearest(typed, allVerbs()) }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/settings"
 )
 
@@ -18,20 +19,20 @@ func TestNearest(t *testing.T) {
 		"rnu": "run", "runn": "run", "ru": "run", "urn": "run", "hsots": "hosts", "host": "hosts", "wroker": "worker", "worker-": "worker",
 		"instal": "install", "reday": "ready", "hlep": "help", "jion": "join", "vesion": "version", "mpirun": "", "frobnicate": "", "x": "",
 	} {
-		require.Equal(t, want, nearest(typed), typed)
+		require.Equal(t, want, failure.Nearest(typed, allVerbs()), typed)
 	}
 }
 
 func TestEveryVerbIsThere(t *testing.T) {
 	var there []string
-	for _, cmd := range newRoot(standard(), "").Commands() {
+	for _, cmd := range newRoot(standard(asAgent), "").Commands() {
 		there = append(there, cmd.Name())
 	}
 	require.ElementsMatch(t, allVerbs(), append(there, "help"))
 }
 
 func TestEveryFlagHasAVariable(t *testing.T) {
-	for _, cmd := range newRoot(standard(), "").Commands() {
+	for _, cmd := range newRoot(standard(asAgent), "").Commands() {
 		if slices.Contains([]string{"run", "env", "hosts"}, cmd.Name()) {
 			cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 				require.Contains(t, settings.Known(), settings.Variable(flag.Name), cmd.Name())
@@ -46,7 +47,7 @@ func TestHelpFits(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "out")
 		file, err := os.Create(out)
 		require.NoError(t, err)
-		streams := standard()
+		streams := standard(asAgent)
 		streams.Out = &printed{file: file}
 		require.Zero(t, run(t.Context(), []string{verb, "--help"}, streams))
 		require.NoError(t, file.Close())

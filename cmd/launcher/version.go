@@ -24,7 +24,7 @@ func newVersion(streams Streams) *cobra.Command {
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			i := build.Identify("agent-launcher", wire.ProtoMin, wire.ProtoMax)
-			line := "agent " + i.String()
+			line := string(streams.Caller) + " " + i.String()
 			switch output {
 			case "":
 			case "json":
@@ -34,7 +34,7 @@ func newVersion(streams Streams) *cobra.Command {
 				}
 				line = string(text)
 			default:
-				return failure.Usage("want json", "-o %s: unknown format", output)
+				return failure.OneOf("-o", output, "json")
 			}
 			_, err := fmt.Fprintln(streams.Out, line)
 			return err

@@ -1,4 +1,4 @@
-"""notebook.py PAGE NAME IMAGE: runs the blocks of docs/guides/python.md as a notebook would.
+"""notebook.py PAGE NAME IMAGE: runs the notebook of docs/guides/python.md, with the installed package.
 
 The API server is made to end watches after a second, and the first watch begins where
 the server remembers nothing any more (410). Ends with 0 when all was as the page says.
@@ -6,17 +6,12 @@ the server remembers nothing any more (410). Ends with 0 when all was as the pag
 import re
 import sys
 
+import muster
+from kubernetes import client, watch
+
 page, name, image = sys.argv[1:]
 with open(page) as f:
-    text = f.read()
-blocks = re.findall(r"```python\n(.*?)```", text, re.S)
-(last,) = re.findall(r"```python notebook\n(.*?)```", text, re.S)
-assert len(blocks) == 5, len(blocks)
-cells = {"__name__": "__main__"}
-for block in blocks:
-    exec(compile(block, page, "exec"), cells)
-
-client, watch, jobs = cells["client"], cells["watch"], cells["jobs"]
+    (cell,) = re.findall(r"```python notebook\n(.*?)```", f.read(), re.S)
 ends, expired = [], []
 
 
@@ -45,31 +40,24 @@ import os, time
 time.sleep(4)
 print("rank", os.environ["RANK"], "of", os.environ["WORLD_SIZE"], flush=True)
 """
-seen = {}
-
-
-def pods_seen(name):
-    seen.update(cells["pods_of"](name))
-
-
 for was, then in [('"demo"', repr(name)), ('"registry.example.com/train:1"', repr(image)),
                   ('["python3", "train.py"]', repr(["python3", "-c", program])),
-                  ("\ndelete(", "\nseen(%r); ranks = logs(%r)\ndelete(" % (name, name))]:
-    assert was in last, was
-    last = last.replace(was, then)
-cells["seen"] = pods_seen
-exec(compile(last, page, "exec"), cells)
+                  ("\njob.delete(", "\nresult, seen, ranks = job.result(), job.pods(), job.logs()\njob.delete(")]:
+    assert was in cell, was
+    cell = cell.replace(was, then)
+cells = {"__name__": "__main__"}
+exec(compile(cell, page, "exec"), cells)
 
-assert cells["job"]["status"]["phase"] == "Succeeded", cells["job"]["status"]
-ranks = cells["ranks"]
+job, result, seen, ranks = (cells[n] for n in ("job", "result", "seen", "ranks"))
+assert result and result.exit_code == 0 and result.completed, result
 assert all(ranks[r] == [f"rank {r} of 4"] for r in range(4)), ranks
 assert set(seen) == {name + "-launcher", name + "-worker-0", name + "-worker-1"}, seen
 assert len(expired) == 1, expired
 assert len(ends) >= 2, ends
 try:
-    jobs.get_namespaced_custom_object(**cells["KIND"], name=name)
+    muster.get(name)
     sys.exit("the job is still there")
 except client.ApiException as e:
     assert e.status == 404
-assert not cells["pods_of"](name), "its pods are still there"
+assert not job.pods(), "its pods are still there"
 print(f"notebook ok: {len(ends)} watches ended, {len(expired)} had expired")

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/kube"
 	"github.com/musterhq/muster/test/suite/pipelines"
 	"github.com/musterhq/muster/test/suite/program"
@@ -46,8 +49,34 @@ func lacksVerb(role rbacv1.Role, rule int, verb string) rbacv1.Role {
 	return less
 }
 
-// TestNotebook runs the blocks of docs/guides/python.md with the rights that stand there, and
-// sees that each of these rights is needed.
+// installedWheel installs the newest wheel of make wheel, and returns the directory. It is beside venv,
+// where the nodes see it.
+func installedWheel(t *testing.T, venv string) string {
+	t.Helper()
+	out, err := figure.Dir()
+	require.NoError(t, err)
+	wheels, err := filepath.Glob(filepath.Join(out, "dist/muster_jobs-*.whl"))
+	require.NoError(t, err)
+	require.NotEmpty(t, wheels, "make wheel builds it")
+	newest := slices.MaxFunc(wheels, func(a, b string) int { return modified(t, a).Compare(modified(t, b)) })
+	dir, err := os.MkdirTemp(filepath.Dir(venv), "wheel-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	text, err := exec.Command(filepath.Join(venv, "bin/python"), "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", dir, newest).CombinedOutput()
+	require.NoError(t, err, "%s", text)
+	return dir
+}
+
+func modified(t *testing.T, path string) time.Time {
+	t.Helper()
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	return info.ModTime()
+}
+
+// TestNotebook runs docs/guides/python.md with the wheel and the rights that stand there, and sees
+// that each of these rights is needed.
 func TestNotebook(t *testing.T) {
 	s := newSpaceWith(t, "privileged") // the environment is mounted from the node
 	withController(t)
@@ -55,11 +84,17 @@ func TestNotebook(t *testing.T) {
 	require.NoError(t, err)
 	venv, err := program.Venv(t.Context(), "kubernetes")
 	require.NoError(t, err)
+	wheel := installedWheel(t, venv)
 	role, text := pageRole(t, files.Data["python.md"])
 	_, err = kubectlCall{namespace: s.name, stdin: []byte("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: notebook}\n---\n" + text)}.run("apply", "-f", "-")
 	require.NoError(t, err)
 	run := func(account, job string) corev1.Pod {
-		return kube.Python("py-"+account, account, venv, files.Name, "/files/notebook.py", "/files/python.md", job, image("openmpi"))
+		pod := kube.Python("py-"+account, account, venv, files.Name, "/files/notebook.py", "/files/python.md", job, image("openmpi"))
+		kube.Mount(&pod, "wheel", wheel, "/wheel", true)
+		path := &pod.Spec.Containers[0].Env[0]
+		require.Equal(t, "PYTHONPATH", path.Name)
+		path.Value += ":/wheel"
+		return pod
 	}
 	s.apply(files, run("notebook", "demo"))
 	var lesser []string

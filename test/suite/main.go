@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/test/suite/draw"
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/hangs"
+	"github.com/musterhq/muster/test/suite/man"
 	"github.com/musterhq/muster/test/suite/messages"
 	"github.com/musterhq/muster/test/suite/nightly"
 	"github.com/musterhq/muster/test/suite/pair"
@@ -31,6 +32,7 @@ const usage = `usage:
   go run ./test/suite nightly TARGET...  make them one after the other; what passed on this commit is not made again
   go run ./test/suite pair --before DIR --after DIR [--workers N] [--rounds N]
                                         a launch with the agent of each DIR, turn by turn: seconds, and their ratio
+  go run ./test/suite man --bin DIR --to DIR  write manual pages of the programs in DIR; $SOURCE_DATE_EPOCH is their date
   go run ./test/suite reference          write the generated parts of docs/reference, with the programs in bin
   go run ./test/suite messages [DIR...]  errors and warnings (of the product's DIRs) that docs/troubleshooting does not explain
   go run ./test/suite record --name N --log raw/FILE.json[#KEY] [--op '<=' --bar B] [--unit U] [--command C]`
@@ -58,6 +60,8 @@ func run(args []string) error {
 		return playNight(dir, args[1:])
 	case len(args) > 0 && args[0] == "pair":
 		return playPair(args[1:])
+	case len(args) > 0 && args[0] == "man":
+		return writeMan(args[1:])
 	case len(args) == 1 && args[0] == "reference":
 		return reference.Write(context.Background(), ".", "bin")
 	case len(args) > 0 && args[0] == "messages":
@@ -89,6 +93,27 @@ func unexplained(dirs []string) error {
 		fmt.Println("no such message: " + line)
 	}
 	return nil
+}
+
+// writeMan writes the manual pages.
+func writeMan(args []string) error {
+	fs := flag.NewFlagSet("man", flag.ExitOnError)
+	bin := fs.String("bin", "bin", "has agent and agent-launcher")
+	to := fs.String("to", "out/man", "the pages' `DIR`")
+	_ = fs.Parse(args) // ExitOnError
+	at := time.Now()
+	if epoch := os.Getenv("SOURCE_DATE_EPOCH"); epoch != "" {
+		seconds, err := strconv.ParseInt(epoch, 10, 64)
+		if err != nil {
+			return fmt.Errorf("SOURCE_DATE_EPOCH: %w", err)
+		}
+		at = time.Unix(seconds, 0)
+	}
+	pages, err := man.Write(context.Background(), *bin, *to, at)
+	if err == nil {
+		fmt.Printf("%d pages in %s; man -l %s\n", len(pages), *to, filepath.Join(*to, "agent.1"))
+	}
+	return err
 }
 
 // playNight plays the suites on what is checked out.

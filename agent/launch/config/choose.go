@@ -63,10 +63,7 @@ func pluginNamed(cfg Config, open MakePlugin) (framework.Framework, error) {
 
 // frameworkHint returns the hint for a name that no framework has.
 func frameworkHint(name string) string {
-	if like := failure.Nearest(name, framework.Names()); like != "" {
-		return "did you mean --framework=" + like + "?"
-	}
-	return "without --framework it is detected from the command; --framework=plain starts the command on every worker"
+	return failure.Meant("--framework=", name, framework.Names(), "without --framework it is detected from the command; --framework=plain starts the command on every worker")
 }
 
 // MakePlugin makes a framework from a plugin's program.

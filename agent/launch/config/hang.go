@@ -1,7 +1,6 @@
 package config
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -23,15 +22,17 @@ const (
 
 // validateHang checks --hang-after, --hang-action, --exit-within and --stacks.
 func (c Config) validateHang() error {
+	if err := failure.OneOf("--hang-action", c.HangAction, "", hangReport, HangStop); err != nil {
+		return err
+	}
+	if err := failure.OneOf("--stacks", c.Stacks, "", stacksAuto, StacksNever); err != nil {
+		return err
+	}
 	switch {
 	case c.HangAfter < 0:
 		return failure.Usage("a time is written as 90s, 10m or 1h", "--hang-after=%s must not be negative", c.HangAfter)
 	case c.HangAfter > 0 && c.HangAfter < leastHang:
 		return failure.Usage("minutes are usual, as in --hang-after=10m", "--hang-after=%s: the shortest is %s", c.HangAfter, leastHang)
-	case !slices.Contains([]string{"", hangReport, HangStop}, c.HangAction):
-		return failure.Usage("want report or stop", "--hang-action=%s: unknown value", c.HangAction)
-	case !slices.Contains([]string{"", stacksAuto, StacksNever}, c.Stacks):
-		return failure.Usage("want auto or never", "--stacks=%s: unknown value", c.Stacks)
 	case c.HangAfter == 0 && strings.HasPrefix(c.Origin["hang-action"], "flag"):
 		return failure.Usage("--hang-after=10m detects hangs", "--hang-action=%s has no effect, because --hang-after=0 turns off hang detection", c.HangAction)
 	case c.HangAction == HangStop && !c.Given("hang-after") && strings.HasPrefix(c.Origin["hang-action"], "flag"):

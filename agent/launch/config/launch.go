@@ -74,10 +74,7 @@ func (c Config) validateLaunch() error {
 func (c Config) validateOutput() error {
 	mode, err := c.OutputMode()
 	if err != nil {
-		hint := "want tag, plain or dir=PATH"
-		if like := failure.Nearest(c.Output, []string{"tag", "plain"}); like != "" {
-			hint = "did you mean --output=" + like + "? " + hint
-		}
+		hint := failure.Meant("--output=", c.Output, []string{"tag", "plain"}, "want tag, plain or dir=PATH")
 		return failure.Usage(hint, "--output=%s: %w", c.Output, err)
 	}
 	if _, err := c.Shown(); err != nil {

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -145,12 +144,12 @@ func (c Config) validateWords() error {
 		flag, value string
 		known       []string
 	}{
-		{"exit", string(c.Exit), []string{"", string(verdict.ExitStrict), string(verdict.ExitCommand)}},
-		{"log-format", c.LogFormat, []string{"auto", "console", "json"}},
-		{"log-level", c.LogLevel, []string{"debug", "info", "warn", "error"}},
+		{"--exit", string(c.Exit), []string{"", string(verdict.ExitStrict), string(verdict.ExitCommand)}},
+		{"--log-format", c.LogFormat, []string{"auto", "console", "json"}},
+		{"--log-level", c.LogLevel, []string{"debug", "info", "warn", "error"}},
 	} {
-		if !slices.Contains(w.known, w.value) {
-			return failure.Usage("want "+strings.TrimPrefix(strings.Join(w.known, ", "), ", "), "--%s=%s: unknown value", w.flag, w.value)
+		if err := failure.OneOf(w.flag, w.value, w.known...); err != nil {
+			return err
 		}
 	}
 	return nil

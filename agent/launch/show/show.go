@@ -55,8 +55,8 @@ func Env(ctx context.Context, cfg config.Config, w io.Writer, explain bool) erro
 
 // Hosts runs `agent hosts`: it prints the workers in this format.
 func Hosts(ctx context.Context, cfg config.Config, w io.Writer, format string) error {
-	if !slices.Contains([]string{"openmpi", "hydra", "horovod", "json"}, format) {
-		return failure.Usage("want openmpi, hydra, horovod or json", "--format=%s: unknown value", format)
+	if err := failure.OneOf("--format", format, "openmpi", "hydra", "horovod", "json"); err != nil {
+		return err
 	}
 	planned, _, err := currentPlan(ctx, cfg)
 	if err != nil {

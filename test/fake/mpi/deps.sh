@@ -45,6 +45,7 @@ test_packages() {
 	missing <<-'END'
 		/usr/bin/mpiexec.mpich mpich
 		/usr/bin/mpicc.mpich libmpich-dev
+		/usr/bin/mandoc mandoc
 		/usr/bin/python3 python3-minimal
 		/usr/lib/python3/dist-packages/mpi4py/__init__.py python3-mpi4py
 		/usr/bin/setpriv util-linux
