@@ -16,7 +16,7 @@ func OneOf(flag, value string, words ...string) error {
 		between = "="
 	}
 	words = slices.DeleteFunc(slices.Clone(words), func(word string) bool { return word == "" })
-	return Usage(Meant(flag+between, value, words, "want "+strings.Join(words, ", ")), "%s%s%s: unknown value", flag, between, value)
+	return Usage(Meant(flag+between, value, words, "want "+strings.Join(words, ", ")), "%s%s: unknown value", flag+between, value)
 }
 
 // Meant returns way, the hint about a word that is not known. If one of words is similar to it, Meant

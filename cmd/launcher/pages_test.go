@@ -58,7 +58,7 @@ func rehearse(t *testing.T, args []string) error {
 	case slices.Contains(names.SmallVerbs(), verb):
 		return nil // the small binary has its flags
 	default:
-		cmd, rest, err := newRoot(standard(), "").Find(args)
+		cmd, rest, err := newRoot(standard(asAgent), "").Find(args)
 		require.NoError(t, err)
 		require.Equal(t, verb, cmd.Name())
 		return cmd.ParseFlags(rest)
@@ -66,7 +66,7 @@ func rehearse(t *testing.T, args []string) error {
 }
 
 func TestEveryVerbAndFlagIsDescribed(t *testing.T) {
-	for _, cmd := range newRoot(standard(), "").Commands() {
+	for _, cmd := range newRoot(standard(asAgent), "").Commands() {
 		if slices.Contains(append(names.SmallVerbs(), "help"), cmd.Name()) {
 			continue
 		}

@@ -63,7 +63,7 @@ func TestEveryCommandIsPasted(t *testing.T) {
 			case b.Commands() != "":
 				require.Contains(t, []string{"", "launcher"}, b.Word, b.At())
 				pasted++
-			default:
+			case b.Language != "messages":
 				require.Empty(t, LooksTyped(b.Text), "%s: this is to be typed: begin the block with ```sh", b.At())
 			}
 		}
