@@ -415,7 +415,7 @@ frameworks-image:
 
 .PHONY: e2e-examples
 e2e-examples: loaded frameworks-image ## the folders of examples, applied with images of the cluster; gangs are in e2e-gang (packages from PyPI)
-	@sh test/fake/mpi/deps.sh --conform && sh test/lab/frameworks/deps.sh --all
+	@sh test/lab/frameworks/deps.sh --all
 	@$(LAB) frameworks -install -rows openmpi,torch/sum,jax/auto,tensorflow/servers,deepspeed/plain,horovod/gloo,ray,xgboost/train
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) examples
 	@$(GO) run ./test/suite check

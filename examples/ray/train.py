@@ -1,6 +1,7 @@
 """Computes pi with tasks on all nodes of a Ray cluster."""
 import random
 import sys
+import time
 
 import ray
 
@@ -15,8 +16,12 @@ def inside(seed):
     return hits, ray.get_runtime_context().get_node_id()
 
 
-while len([node for node in ray.nodes() if node["Alive"]]) < NODES:  # nodes may join after the driver's start
-    ray.get(inside.remote(0))
+for _ in range(120):  # nodes may join after the driver's start
+    if sum(node["Alive"] for node in ray.nodes()) == NODES:
+        break
+    time.sleep(1)
+else:
+    sys.exit(f"not all of {NODES} nodes have joined")
 found = ray.get([inside.remote(seed) for seed in range(TASKS)])
 pi = 4 * sum(hits for hits, _ in found) / (TASKS * POINTS)
 print(f"pi is about {pi:.2f}, by tasks on {len({node for _, node in found})} nodes", flush=True)

@@ -62,7 +62,7 @@ func (r row) play(ctx context.Context, _ string) (seen []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	line := r.found(w.readme, said)
+	line := w.readme.Said(said)
 	if line == "" {
 		return nil, fmt.Errorf("it did not print what its README says:\n%s", said)
 	}
@@ -73,11 +73,6 @@ func (r row) play(ctx context.Context, _ string) (seen []string, err error) {
 		line += "; " + words
 	}
 	return []string{line}, nil
-}
-
-// found returns the line that the README tells people to expect, or "".
-func (r row) found(readme example.Readme, said string) string {
-	return strings.TrimSpace(strings.TrimPrefix(readme.Prints.FindString(said), ": "))
 }
 
 // follow does what the README says, and returns what the last command prints.

@@ -48,7 +48,7 @@ func fromExample(scheduler string) func(ctx context.Context, w *world) error {
 		if err != nil {
 			return err
 		}
-		line := readme.Prints.FindString(log)
+		line := readme.Said(log)
 		if line == "" {
 			return errors.New("it did not print what its README says:\n" + log)
 		}

@@ -40,8 +40,8 @@ func Build(dir string) ([]*unstructured.Unstructured, error) {
 // Readme is what the README of an example says.
 type Readme struct {
 	Lines    []string
-	Commands []string       // to type in the root of a checkout
-	Prints   *regexp.Regexp // a line that the last command prints
+	Commands []string // to type in the root of a checkout
+	prints   *regexp.Regexp
 }
 
 var prints = regexp.MustCompile("(?m)(?:^- P| p)rints `([^`]+)`")
@@ -64,6 +64,15 @@ func Read(dir string) (Readme, error) {
 	if said == nil || len(r.Commands) == 0 {
 		return r, fmt.Errorf("%s has no commands, or does not say what they print", path)
 	}
-	r.Prints = regexp.MustCompile(`(?m)(^|: )` + strings.ReplaceAll(regexp.QuoteMeta(said[1]), `\.\.\.`, `.+`) + `$`)
+	// A launcher puts the rank before a line.
+	r.prints = regexp.MustCompile(`(?m)^(?:.*: ?)?(` + strings.ReplaceAll(regexp.QuoteMeta(said[1]), `\.\.\.`, `.+`) + `)\r?$`)
 	return r, nil
+}
+
+// Said returns what the README says the last command prints, as it is in the command's output, or "".
+func (r Readme) Said(output string) string {
+	if line := r.prints.FindStringSubmatch(output); line != nil {
+		return line[1]
+	}
+	return ""
 }

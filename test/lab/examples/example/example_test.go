@@ -81,6 +81,23 @@ func TestEveryReadmeFitsAGlance(t *testing.T) {
 	}
 }
 
+func TestALineIsFoundBehindItsRank(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "README.md"), []byte("```sh\nkubectl logs x\n```\n- Prints `loss ... on 2 ranks`.\n"), 0o600))
+	r, err := Read(dir)
+	require.NoError(t, err)
+	for output, want := range map[string]string{
+		"a\nloss 0.1 on 2 ranks\nb":                 "loss 0.1 on 2 ranks",
+		"0: loss 0.1 on 2 ranks":                    "loss 0.1 on 2 ranks",
+		"[0]<stdout>:loss 1e-05 on 2 ranks":         "loss 1e-05 on 2 ranks",
+		"loss 0.1 on 3 ranks":                       "",
+		"loss 0.1 on 2 ranks, and one that is gone": "",
+		"no loss 0.1 on 2 ranks":                    "",
+	} {
+		require.Equal(t, want, r.Said(output), output)
+	}
+}
+
 func TestTheAPIServerTakesEveryExample(t *testing.T) {
 	v := newValidator(t)
 	for name, objects := range wanted() {
