@@ -50,7 +50,7 @@ func handOverAs(name string, args []string) int {
 		if len(args) > 0 && args[0] == "version" {
 			return runVersion(args[1:])
 		}
-		return complainWith(names.ExitUsage, "agent --help lists the commands; for those of the launcher, put agent-launcher beside agent, as in the launcher's image",
+		return complainWith(names.ExitUsage, "put agent-launcher beside agent, as in the image of a launcher",
 			fmt.Errorf("unknown command %q: the commands of the launcher are in %s, which does not exist", strings.Join(args[:min(len(args), 1)], ""), launcher))
 	}
 	return complain(names.ExitNotRunable, fmt.Errorf("run %s: %w", launcher, err))

@@ -369,5 +369,5 @@ func TestClusterSuperseded(t *testing.T) {
 	require.Equal(t, "mine\n", second.out.String())
 	require.Equal(t, names.ExitHopeless, first.end(t), first.err.String())
 	require.Contains(t, first.err.String(), "worker pi-worker-0 lost: the worker belongs to a newer launcher, launcher ")
-	require.Contains(t, first.err.String(), "this is the older launcher ")
+	require.Contains(t, first.err.String(), "; this is launcher ")
 }
