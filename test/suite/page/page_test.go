@@ -63,7 +63,7 @@ func TestEveryCommandIsPasted(t *testing.T) {
 			case b.Commands() != "":
 				require.Contains(t, []string{"", "launcher"}, b.Word, b.At())
 				pasted++
-			default:
+			case b.Language != "messages":
 				require.Empty(t, LooksTyped(b.Text), "%s: this is to be typed: begin the block with ```sh", b.At())
 			}
 		}
@@ -91,7 +91,11 @@ func TestEveryShellAndYAMLBlockIsUsed(t *testing.T) {
 			}
 			yaml++
 			if b.Word != "" {
-				require.Contains(t, commands.String(), b.Word, "%s: no command of the page reads this file", b.At())
+				reader := b.Word
+				if reader == "muster.yaml" { // which agent reads without being told
+					reader = "agent "
+				}
+				require.Contains(t, commands.String(), reader, "%s: no command of the page reads this file", b.At())
 				continue
 			}
 			file, test, ok := strings.Cut(b.RunBy, " ")
