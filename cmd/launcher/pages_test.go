@@ -51,7 +51,7 @@ func rehearse(t *testing.T, args []string) error {
 			}
 		}
 		cmd := osexec.CommandContext(t.Context(), bin+"/agent", slices.Insert(args, 1, "--dry-run")...)
-		cmd.Env = append(os.Environ(), "MUSTER_DIR="+t.TempDir())
+		cmd.Env = append(os.Environ(), "MUSTER_DIR="+t.TempDir()+"/r")
 		said, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", said)
 		return nil

@@ -36,7 +36,10 @@ func CLI(ctx context.Context, bin string) (string, error) {
 			return "", err
 		}
 	}
-	return b.String(), printed(ctx, &b, "controller", filepath.Join(bin, "controller"), "--help")
+	if err := printed(ctx, &b, "controller", filepath.Join(bin, "controller"), "--help"); err != nil {
+		return "", err
+	}
+	return b.String(), nil
 }
 
 // printed adds what a program prints, below a heading.

@@ -3,6 +3,7 @@ package reference
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -47,4 +48,24 @@ func TestAnItemWithoutADescriptionIsAnError(t *testing.T) {
 	table, err = LaunchJob(filepath.Join(root, "crd.yaml"), "spec")
 	require.NoError(t, err)
 	require.Contains(t, table, "| `spec.a` | integer | required | at least 1 | How many. |\n")
+}
+
+// literal matches a reason that is written where it is used.
+var literal = regexp.MustCompile(`(?:obstacle\{|\bCode: *|rendezvous\.Code\()"`)
+
+// TestEveryReasonIsAConstant: a reason that is written where it is used is on no page.
+func TestEveryReasonIsAConstant(t *testing.T) {
+	for _, name := range []string{"agent/controller", "agent/launch/fleet", "rendezvous"} {
+		files, err := filepath.Glob(filepath.Join("../../..", name, "*.go"))
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.NotRegexp(t, literal, string(text), file)
+		}
+	}
 }
