@@ -91,11 +91,7 @@ func TestEveryShellAndYAMLBlockIsUsed(t *testing.T) {
 			}
 			yaml++
 			if b.Word != "" {
-				reader := b.Word
-				if reader == "muster.yaml" { // which agent reads without being told
-					reader = "agent "
-				}
-				require.Contains(t, commands.String(), reader, "%s: no command of the page reads this file", b.At())
+				require.Contains(t, commands.String(), b.Word, "%s: no command of the page reads this file", b.At())
 				continue
 			}
 			file, test, ok := strings.Cut(b.RunBy, " ")
