@@ -35,6 +35,7 @@ func Put(path, name, body string) error {
 //	sh launcher    commands, to be pasted in a launcher's pod
 //	console        the same, each behind "$ ", with what it may print
 //	yaml NAME      a file, which commands of the page read
+//	messages       what Muster may print (test/suite/messages)
 //	anything else  nothing to run
 //
 // A line "<!-- not run: REASON -->" before a block takes it out of the tests. A line
