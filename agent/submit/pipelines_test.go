@@ -64,7 +64,7 @@ func TestPipelinesRefuses(t *testing.T) {
 	for sentence, args := range map[string][]string{
 		"missing command: the step has no --":                               {"--pipelines", "--name", "x"},
 		"--name: missing value":                                             {"--pipelines", "--name"},
-		"the step's command has 2 words, want 1":                                     {"--pipelines", "--", "mpirun", "x"},
+		"the step's command has 2 words, want 1":                            {"--pipelines", "--", "mpirun", "x"},
 		"--workers=1.5 is not a number":                                     stepLine("--workers", "1.5"),
 		"--gpus=all is not a number":                                        stepLine("--gpus", "all"),
 		"--workers=-1 is not a number":                                      stepLine("--workers", "-1"),
