@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/musterhq/muster/exec/names"
 )
 
 // Printer shows Progress. On a terminal it keeps one live line. Otherwise it prints a line after
@@ -35,12 +37,12 @@ const (
 	maxNotes = 5
 )
 
-// NewPrinter returns a Printer for f. It checks whether f is a terminal, and obeys NO_COLOR and
-// TERM=dumb.
-func NewPrinter(f *os.File) *Printer {
+// NewPrinter returns a Printer for f, with colors according to a value of --color. There is a live line
+// if f is a terminal, unless TERM=dumb.
+func NewPrinter(f *os.File, color string) *Printer {
 	p := &Printer{Out: f}
 	if term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
-		p.TTY, p.Color = true, os.Getenv("NO_COLOR") == ""
+		p.TTY, p.Color = true, names.Colored(color, true, os.Getenv)
 		p.Width = func() int { width, _, _ := term.GetSize(int(f.Fd())); return width }
 	}
 	return p

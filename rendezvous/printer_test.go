@@ -54,7 +54,7 @@ func TestPrinterOnAPipeIsPlainAndNotFlooded(t *testing.T) {
 	f, err := os.CreateTemp(t.TempDir(), "log")
 	require.NoError(t, err)
 	defer f.Close()
-	p := rendezvous.NewPrinter(f)
+	p := rendezvous.NewPrinter(f, "auto")
 	require.False(t, p.TTY)
 	require.False(t, p.Color)
 

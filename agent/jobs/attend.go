@@ -26,7 +26,8 @@ type Attendance struct {
 	Metrics     []string  // in the format of metrics.Parse
 	Tagged      bool      // each line of the launcher's log begins with its rank; see function Tagged
 	MetricsFile string
-	Say, Warn   func(format string, args ...any) // progress, and warnings
+	// Progress gets the state of the job whenever it changes, Say the metrics, Warn warnings.
+	Progress, Say, Warn func(format string, args ...any)
 }
 
 // Run returns the exit code of the job. seen reports whether a controller has seen the job. It
@@ -49,7 +50,7 @@ func (a Attendance) Run(ctx context.Context) (code int, seen bool, err error) {
 		}}
 		logs.Go(func() { logErr = l.Run(reading) })
 	}
-	job, err := a.API.Wait(ctx, a.Job, a.UID, a.Say)
+	job, err := a.API.Wait(ctx, a.Job, a.UID, a.Progress)
 	seen = job != nil && job.Status.Phase != ""
 	if err != nil {
 		stop()

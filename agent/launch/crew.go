@@ -231,8 +231,8 @@ func (r *runner) printer(a *attempt, out, complaints io.Writer) (*output.Printer
 	if err != nil {
 		return nil, err
 	}
-	p, err := output.New(output.Config{Mode: mode, Out: out, Err: complaints, ColorOut: colourful(r.streams.Out),
-		ColorErr: colourful(r.streams.Err), Only: only, Ranks: planned.Ranks(), Members: len(planned.Processes), Append: a.number > 0})
+	p, err := output.New(output.Config{Mode: mode, Out: out, Err: complaints, ColorOut: r.colored(r.streams.Out),
+		ColorErr: r.colored(r.streams.Err), Only: only, Ranks: planned.Ranks(), Members: len(planned.Processes), Append: a.number > 0})
 	if err != nil {
 		return nil, outputFailure(err)
 	}
@@ -250,9 +250,9 @@ func outputFailure(err error) error {
 	return failure.Usage(cmp.Or(shortage.Way(err), "--output=dir=PATH takes a directory that can be made and written"), "--output: %w", err)
 }
 
-// colourful reports whether f is a terminal and the user has not disabled colors (no-color.org).
-func colourful(f *os.File) bool {
-	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+// colored reports whether tags on f get colors.
+func (r *runner) colored(f *os.File) bool {
+	return names.Colored(r.cfg.Color, term.IsTerminal(int(f.Fd())), os.Getenv)
 }
 
 // tellCause names the root cause while the rest is still running.

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/jobs"
 	"github.com/musterhq/muster/exec/heed"
+	"github.com/musterhq/muster/exec/names"
 )
 
 const logsHelp = `usage: agent logs [-f] [--rank N | --role ROLE | --all] [FLAGS] NAME
@@ -144,15 +145,10 @@ func (f *logsFlags) run(ctx context.Context, streams Streams) error {
 	return nil
 }
 
-// wantsColor evaluates --color. auto means on a terminal that is not dumb, unless $NO_COLOR is set.
+// wantsColor evaluates --color, which is about stdout.
 func wantsColor(when string, streams Streams) (bool, error) {
-	switch when {
-	case "always":
-		return true, nil
-	case "never":
-		return false, nil
-	case "auto":
-		return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(streams.Out.Fd())), nil
+	if err := failure.OneOf("--color", when, names.ColorAuto, names.ColorAlways, names.ColorNever); err != nil {
+		return false, err
 	}
-	return false, failure.OneOf("--color", when, "auto", "always", "never")
+	return names.Colored(when, term.IsTerminal(int(streams.Out.Fd())), os.Getenv), nil
 }

@@ -226,15 +226,17 @@ func (f *submitFlags) await(ctx context.Context, api *jobs.API, job *v1alpha1.La
 		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, late)
 		defer cancel()
 	}
-	w := jobs.Attendance{API: api, Job: name, UID: job.UID, Metrics: f.metrics, MetricsFile: f.metricsFile, Tagged: jobs.Tagged(job), Say: sayer(streams.Err)}
-	if f.quiet {
-		w.Say = func(string, ...any) {}
+	shown := newLive(streams)
+	w := jobs.Attendance{API: api, Job: name, UID: job.UID, Metrics: f.metrics, MetricsFile: f.metricsFile, Tagged: jobs.Tagged(job),
+		Progress: shown.state, Say: shown.say, Warn: shown.say}
+	if f.logs { // lines of the log come at any time
+		w.Out, w.Progress = streams.Out, shown.say
 	}
-	w.Warn = sayer(streams.Err)
-	if f.logs {
-		w.Out = streams.Out
+	if f.quiet {
+		w.Say, w.Progress = func(string, ...any) {}, func(string, ...any) {}
 	}
 	code, seen, err := w.Run(ctx)
+	shown.end()
 	switch cause := context.Cause(ctx); {
 	case err != nil && ctx.Err() != nil && cause != nil && errors.Is(err, cause):
 		if f.onSignal && !isLate(cause) {

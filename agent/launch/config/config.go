@@ -87,6 +87,7 @@ type Launching struct {
 type Printing struct {
 	Output      string   `flag:"output"`       // tag, plain or dir=PATH; "": chosen
 	OnlyRanks   string   `flag:"only-ranks"`   // whose output is shown: "0,2-3"; "": all
+	Color       string   `flag:"color"`        // auto, always or never
 	Metrics     []string `flag:"metric"`       // --metric as given
 	MetricsFile string   `flag:"metrics-file"` // where metrics go; "": where Kubeflow Pipelines looks
 	Report      string   `flag:"report"`       // file for the JSON report

@@ -145,6 +145,7 @@ func (c Config) validateWords() error {
 		known       []string
 	}{
 		{"--exit", string(c.Exit), []string{"", string(verdict.ExitStrict), string(verdict.ExitCommand)}},
+		{"--color", c.Color, []string{"", names.ColorAuto, names.ColorAlways, names.ColorNever}},
 		{"--log-format", c.LogFormat, []string{"auto", "console", "json"}},
 		{"--log-level", c.LogLevel, []string{"debug", "info", "warn", "error"}},
 	} {

@@ -12,9 +12,9 @@ import (
 )
 
 // NewPrinter shows the progress of the wait on f: live on a terminal, and elsewhere as lines with
-// our prefix.
-func NewPrinter(f *os.File, quiet, jsonLines bool) *rendezvous.Printer {
-	p := rendezvous.NewPrinter(f)
+// our prefix. color is a value of --color.
+func NewPrinter(f *os.File, color string, quiet, jsonLines bool) *rendezvous.Printer {
+	p := rendezvous.NewPrinter(f, color)
 	switch {
 	case quiet:
 		p.Out, p.TTY = io.Discard, false

@@ -56,7 +56,7 @@ func (c *Cluster) Gather(working context.Context) ([]rendezvous.Worker, error) {
 // await waits for the workers. v are the workers that an attempt has lost; it is nil at first.
 func (c *Cluster) await(working context.Context, v *Vacancies) ([]rendezvous.Worker, error) {
 	w := &waiter{cfg: c.Config, links: c.Links, feed: c.feed, agent: c.Kube.agent, signals: c.Signals,
-		printer: console.NewPrinter(c.Stderr, c.Config.Quiet, c.Config.JSONLines())}
+		printer: console.NewPrinter(c.Stderr, c.Config.Color, c.Config.Quiet, c.Config.JSONLines())}
 	w.board = rendezvous.New(c.Config.Most(), c.Config.HopelessAfter)
 	w.board.Least = c.Config.LeastWorkers
 	w.board.Namespace, w.board.Selector = c.Kube.Namespace, c.Config.WorkerSelector()

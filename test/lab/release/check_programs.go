@@ -141,6 +141,14 @@ func unpack(path, dir string) error {
 }
 
 func untar(from io.Reader, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	for r := tar.NewReader(from); ; {
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -149,21 +157,17 @@ func untar(from io.Reader, dir string) error {
 		if err != nil {
 			return fmt.Errorf("unpack: %w", err)
 		}
-		if !filepath.IsLocal(header.Name) {
-			return fmt.Errorf("unpack: %s is not below the archive", header.Name)
-		}
 		if header.Typeflag != tar.TypeReg {
 			continue
 		}
-		path := filepath.Join(dir, header.Name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		if err := root.MkdirAll(filepath.Dir(header.Name), 0o755); err != nil {
 			return fmt.Errorf("unpack: %w", err)
 		}
 		data, err := io.ReadAll(r)
 		if err != nil {
 			return fmt.Errorf("unpack: %w", err)
 		}
-		if err := os.WriteFile(path, data, header.FileInfo().Mode()); err != nil {
+		if err := root.WriteFile(header.Name, data, header.FileInfo().Mode()); err != nil {
 			return fmt.Errorf("unpack: %w", err)
 		}
 	}
