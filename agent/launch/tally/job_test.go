@@ -197,14 +197,14 @@ func TestJudgeJob(t *testing.T) {
 			for _, id := range []string{"0", "1", "2"} {
 				t.Answered(id, wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, nil)
 			}
-		}, 0, false, 76, "mpirun exited with 0, but its session on worker w-2 was cut off: the agent that it had called ended first"},
+		}, 0, false, 76, "mpirun exited with 0, but its sessions on workers w-2, w-0 were cut off: the agents that it had called ended first"},
 		"agents were killed, mpirun noticed": {func(t *Tally) {
 			t.Left("2")
 			t.Left("0")
 			for _, id := range []string{"0", "2"} {
 				t.Answered(id, wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, nil)
 			}
-		}, 9, false, 9, "the session on worker w-2 was cut off first, when its agent ended; mpirun exited with 9"},
+		}, 9, false, 9, "the sessions on workers w-2, w-0 were cut off first, when their agents ended; mpirun exited with 9"},
 		"an agent was killed, then a session failed": {func(t *Tally) {
 			t.Left("2")
 			t.Answered("1", wire.ExitRecord{Code: 7}, nil)

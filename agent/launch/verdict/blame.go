@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/musterhq/muster/agent/launch/phrase"
@@ -19,7 +20,8 @@ func culprit(e Evidence) string {
 	case len(e.Starved) > 0:
 		return ""
 	case cutFirst(e):
-		return fmt.Sprintf("the session on worker %s was cut off first, when its agent ended; ", e.Cut[0].Worker)
+		return saysCut(e.Cut, "the session on worker %s was cut off first, when its agent ended; ",
+			"the sessions on workers %s were cut off first, when their agents ended; ")
 	case ok:
 		return b.Says() + "; "
 	case e.Code == HydraGaveUp && len(e.Quiet) > 0:
@@ -30,6 +32,25 @@ func culprit(e Evidence) string {
 		return unknownFirst + "; "
 	}
 	return ""
+}
+
+// saysCut describes sessions that were cut off, in the form for one worker or for several. If one agent
+// ends, mpirun ends the others within milliseconds, so the order in which they are seen proves nothing.
+func saysCut(cuts []Cut, one, several string) string {
+	var workers []string
+	for _, c := range cuts {
+		if !slices.Contains(workers, c.Worker) {
+			workers = append(workers, c.Worker)
+		}
+	}
+	const most = 3 // names
+	switch n := len(workers); {
+	case n == 1:
+		return fmt.Sprintf(one, workers[0])
+	case n > most:
+		return fmt.Sprintf(several, fmt.Sprintf("%s (and %d more)", strings.Join(workers[:most], ", "), n-most))
+	}
+	return fmt.Sprintf(several, strings.Join(workers, ", "))
 }
 
 // saysQuiet describes workers with a quiet session without blaming them. Either Hydra gave up

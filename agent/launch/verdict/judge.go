@@ -202,7 +202,8 @@ func judgeZero(e Evidence) Verdict {
 		return Verdict{codeOf(b), e.Name + " exited with 0, but its " + saysBad(e.Bad)}
 	}
 	if len(e.Cut) > 0 {
-		return Verdict{names.ExitHopeless, fmt.Sprintf("%s exited with 0, but its session on worker %s was cut off: the agent that it had called ended first", e.Name, e.Cut[0].Worker)}
+		return Verdict{names.ExitHopeless, fmt.Sprintf("%s exited with 0, but %s", e.Name, saysCut(e.Cut, "its session on worker %s was cut off: the agent that it had called ended first",
+			"its sessions on workers %s were cut off: the agents that it had called ended first"))}
 	}
 	return judgeIdle(e)
 }
