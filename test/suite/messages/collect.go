@@ -28,13 +28,30 @@ type Message struct {
 func formats() map[string]int {
 	return map[string]int{
 		"fmt.Errorf": 0, "errors.New": 0, "failure.Usage": 1, "failure.New": 2, ".Warn": 0, ".Error": 0,
-		// agent/failure itself, agent/progress, agent/kubeflow and exec/session.
-		"Usage": 1, "New": 2, "wrong": 1, ".fatal": 1, ".warn": 1, ".refuse": 1,
+		// agent/failure itself, agent/progress, agent/kubeflow, exec/session, agent/serve and agent/join.
+		"Usage": 1, "New": 2, "wrong": 1, ".fatal": 1, ".warn": 1, ".refuse": 1, ".unchanged": 1,
+		".mention": 1, ".note": 0, "usage": 1,
 	}
 }
 
 // sentences has the index of the text among the arguments of each function that makes an optional message.
 func sentences() map[string]int { return map[string]int{".Say": 0, ".say": 0, "fmt.Sprintf": 0} }
+
+// fields has the field with the text of each struct that is a message, and its index in a literal without
+// names.
+func fields() map[string]field {
+	return map[string]field{
+		"hinted": {"text", 0}, "sentence": {"text", 0}, // exec/rsh
+		"Refusal": {"Text", 0}, "Order": {"Why", 0}, // rendezvous/barrier
+		"Reason":   {"Sentence", 0},             // rendezvous
+		"obstacle": {"", 1}, "errLost": {"", 0}, // agent/controller, agent/jobs
+	}
+}
+
+type field struct {
+	name string
+	at   int
+}
 
 // Collect returns the messages of the product in the repository at root, in the order of their files.
 func Collect(root string) ([]Message, error) {
@@ -68,8 +85,9 @@ func ofFile(root, path string) ([]Message, error) {
 	}
 	var all []Message
 	add := func(text string, at token.Pos, optional bool) {
-		text = Pattern(text)
-		all = append(all, Message{text, fmt.Sprintf("%s:%d", name, set.Position(at).Line), optional || step(text)})
+		if text = Pattern(text); text != "" {
+			all = append(all, Message{text, fmt.Sprintf("%s:%d", name, set.Position(at).Line), optional})
+		}
 	}
 	for _, group := range file.Comments {
 		for _, c := range group.List {
@@ -79,19 +97,20 @@ func ofFile(root, path string) ([]Message, error) {
 		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok {
-			return true
-		}
-		at, required := textAt(call.Fun, formats())
-		if !required {
-			at, ok = textAt(call.Fun, sentences())
-		}
-		if !ok || at >= len(call.Args) {
-			return true
-		}
-		if text, ok := constant(call.Args[at]); ok {
-			add(text, call.Pos(), !required)
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			text, optional := ofCall(n)
+			add(text, n.Pos(), optional)
+		case *ast.CompositeLit:
+			add(ofStruct(n), n.Pos(), false)
+		case *ast.AssignStmt:
+			if nameOf(n.Lhs[0]) == "Sentence" && n.Tok == token.ASSIGN && len(n.Rhs) == 1 {
+				add(sentence(n.Rhs[0]), n.Pos(), false)
+			}
+		case *ast.FuncDecl:
+			for _, r := range returned(n) {
+				add(sentence(r), r.Pos(), false)
+			}
 		}
 		return true
 	})
@@ -100,6 +119,70 @@ func ofFile(root, path string) ([]Message, error) {
 
 // ruleMessage finds what the API server says when an object breaks a rule of the CRD.
 var ruleMessage = regexp.MustCompile(`^//\s*\+kubebuilder:validation:.*message="([^"]*)"`)
+
+// ofCall returns the text of a call that makes a message, or "".
+func ofCall(call *ast.CallExpr) (text string, optional bool) {
+	at, required := textAt(call.Fun, formats())
+	if !required {
+		at, optional = textAt(call.Fun, sentences())
+	}
+	if !required && !optional || at >= len(call.Args) {
+		return "", false
+	}
+	text, _ = textOf(call.Args[at])
+	return text, optional || step(Pattern(text))
+}
+
+// ofStruct returns the text of a struct that is a message, or "".
+func ofStruct(lit *ast.CompositeLit) string {
+	f, ok := fields()[nameOf(lit.Type)]
+	if !ok {
+		return ""
+	}
+	for i, e := range lit.Elts {
+		pair, named := e.(*ast.KeyValueExpr)
+		if !named && i == f.at {
+			return sentence(e)
+		}
+		if named && nameOf(pair.Key) == f.name {
+			return sentence(pair.Value)
+		}
+	}
+	return ""
+}
+
+// nameOf returns the name of a type or field, without its package or pointer.
+func nameOf(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	case *ast.StarExpr:
+		return nameOf(e.X)
+	}
+	return ""
+}
+
+// returned returns what a method returns whose result is a message: Error of each type, and Sentence of the
+// types that say why a run failed.
+func returned(f *ast.FuncDecl) []ast.Expr {
+	if f.Recv == nil || f.Body == nil {
+		return nil
+	}
+	of := nameOf(f.Recv.List[0].Type)
+	if f.Name.Name != "Error" && (f.Name.Name != "Sentence" || of != "Failure" && of != "Verdict") {
+		return nil
+	}
+	var all []ast.Expr
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		if r, ok := n.(*ast.ReturnStmt); ok && len(r.Results) == 1 {
+			all = append(all, r.Results[0])
+		}
+		return true
+	})
+	return all
+}
 
 // textAt returns the index of the text among the arguments of a call of f, which is one of known.
 func textAt(f ast.Expr, known map[string]int) (int, bool) {
@@ -121,18 +204,39 @@ func textAt(f ast.Expr, known map[string]int) (int, bool) {
 	return 0, false
 }
 
-// constant returns the value of a string literal, or of several that are added.
-func constant(e ast.Expr) (string, bool) {
+// sentence returns the text of an expression, or "" for fewer than three words, which are no message by
+// themselves.
+func sentence(e ast.Expr) string {
+	text, _ := textOf(e)
+	if words(Pattern(text)) < 3 {
+		return ""
+	}
+	return text
+}
+
+// textOf returns the value of a string literal, of several that are added, or the format of a fmt.Sprintf. It
+// has … for an added value that is not constant.
+func textOf(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
 		text, err := strconv.Unquote(e.Value)
 		return text, err == nil && e.Kind == token.STRING
 	case *ast.BinaryExpr:
-		x, okX := constant(e.X)
-		y, okY := constant(e.Y)
-		return x + y, okX && okY && e.Op == token.ADD
+		x, okX := textOf(e.X)
+		y, okY := textOf(e.Y)
+		if !okX {
+			x = "…"
+		}
+		if !okY {
+			y = "…"
+		}
+		return x + y, (okX || okY) && e.Op == token.ADD
+	case *ast.CallExpr:
+		if nameOf(e.Fun) == "Sprintf" && len(e.Args) > 0 {
+			return textOf(e.Args[0])
+		}
 	case *ast.ParenExpr:
-		return constant(e.X)
+		return textOf(e.X)
 	}
 	return "", false
 }
@@ -148,10 +252,15 @@ func Pattern(format string) string {
 
 // step reports whether a message says only which step failed, or is made of its parts alone.
 func step(text string) bool {
-	words := func(s string) int {
-		return len(slices.DeleteFunc(strings.Fields(s), func(w string) bool { return !strings.ContainsFunc(w, letter) }))
+	if strings.HasPrefix(text, "unknown ") {
+		return false
 	}
 	return strings.HasSuffix(text, ": …") || words(text) < 2
+}
+
+// words counts the words of a text. Parts that are filled in are none.
+func words(text string) int {
+	return len(slices.DeleteFunc(strings.Fields(text), func(w string) bool { return !strings.ContainsFunc(w, letter) }))
 }
 
 func letter(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }

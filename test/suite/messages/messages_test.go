@@ -44,8 +44,21 @@ func f() error {
 	_ = failure.New(70, "report it", "it broke: %d", 1)
 	_ = fmt.Errorf("read %s: %w", a, err)
 	_ = fmt.Errorf("%s: %w", a, err)
+	_ = errors.New(name + " has no " + "log")
+	_ = fmt.Errorf("unknown flag: %s", a)
+	_ = &obstacle{reason, fmt.Sprintf("%d workers are too many", n)}
+	_ = obstacle{}
+	l.Warn(fmt.Sprintf("--b=%s is too long", b))
+	_ = &Refusal{Code: 64, Text: "no rank " + name + " here"}
+	_ = &hinted{"option -%: no such thing", "omit it"}
+	_ = &hinted{"%c " + name, "names no words"}
+	r.Sentence = fmt.Sprintf("%s: the pod ended", name)
 	return fmt.Errorf(text, err)
 }
+
+func (e *lost) Error() string { return "worker " + e.name + " is lost: " + e.why }
+
+func (e *lost) Other() string { return "worker " + e.name + " was lost here" }
 `), 0o600))
 	all, err := Collect(root)
 	require.NoError(t, err)
@@ -59,6 +72,17 @@ func f() error {
 		{"it broke: …", "exec/a.go:14", true},
 		{"read …: …", "exec/a.go:15", true},
 		{"…: …", "exec/a.go:16", true},
+		{"… has no log", "exec/a.go:17", false},
+		{"unknown flag: …", "exec/a.go:18", false},
+		{"… workers are too many", "exec/a.go:19", false},
+		{"… workers are too many", "exec/a.go:19", true},
+		{"--b=… is too long", "exec/a.go:21", false},
+		{"--b=… is too long", "exec/a.go:21", true},
+		{"no rank … here", "exec/a.go:22", false},
+		{"option -%: no such thing", "exec/a.go:23", false},
+		{"…: the pod ended", "exec/a.go:25", false},
+		{"…: the pod ended", "exec/a.go:25", true},
+		{"worker … is lost: …", "exec/a.go:29", false},
 	}, all)
 }
 
