@@ -41,7 +41,7 @@ func TestBadInput(t *testing.T) {
 		{"--workers=1 -- mpirun true", "", "MPI needs a launcher", "agent run --workers=1 --job=NAME -- mpirun true"},
 		{"--workers=1 -- horovodrun true", "", "horovodrun starts its processes on the other pods itself, and needs a launcher", "agent run"},
 		{"--workers=1 --success=chief -- true", "", "--success=chief: no such process", ""},
-		{"--workers=1 --framework=torch --roles=ps=1 -- true", "", "has the role ps, and torch knows master, worker", ""},
+		{"--workers=1 --framework=torch --roles=ps=1 -- true", "", "has the role ps, which torch does not have: want one of master, worker", ""},
 		{"--workers=1 --restart-on=137,x -- true", "", `--restart-on=137,x: "x" is no exit code`, "+1,-143"},
 		{"--workers=1 --max-restarts=-1 -- true", "", "--max-restarts=-1: it takes 0 or more", ""},
 		{"--workers=1 -- true", "MUSTER_MAX_RESTARTS=many", `MUSTER_MAX_RESTARTS="many", which sets --max-restarts`, ""},

@@ -257,7 +257,7 @@ func rightsRows() []explainRow {
 			launcher: func(pod *corev1.Pod) {
 				first(pod).Env = []corev1.EnvVar{{Name: "KUBERNETES_SERVICE_HOST", Value: "127.0.0.1"}, {Name: "KUBERNETES_SERVICE_PORT", Value: "1"}}
 			},
-			says: []string{`^agent: the cluster cannot be reached: .*connection refused$`, `^hint: see whether the API server runs`},
+			says: []string{`^agent: the cluster cannot be reached: .*connection refused$`, `^hint: check whether the API server runs`},
 		},
 		{
 			name: "notoken", code: names.ExitNoCluster,
