@@ -49,7 +49,7 @@ func handOver(args []string) int {
 		if args[0] == "version" {
 			return runVersion(args[1:])
 		}
-		return complainWith(names.ExitUsage, "agent --help lists the commands; for those of the launcher, put agent-launcher beside agent, as in the launcher's image",
+		return complainWith(names.ExitUsage, "put agent-launcher beside agent, as in the launcher's image",
 			fmt.Errorf("unknown command %q: the commands of the launcher are in %s, which does not exist", args[0], launcher))
 	}
 	return complain(names.ExitNotRunable, fmt.Errorf("run %s: %w", launcher, err))
