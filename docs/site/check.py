@@ -41,7 +41,23 @@ def show(page, scheme, width):
     """Shows the page in these colors, by its own switch, and at this width."""
     page.set_viewport_size({"width": width, "height": 844})
     page.evaluate("name => document.querySelector(`input[data-md-color-scheme=${name}]`).click()", scheme)
-    page.wait_for_function("name => document.body.dataset.mdColorScheme === name", arg=scheme)
+    shown = page.evaluate("document.body.dataset.mdColorScheme")
+    if shown != scheme:
+        sys.exit(f"site-check: the switch of colors shows {shown}, not {scheme}")
+
+
+def keep_inside(page, address):
+    """Lets the page ask nobody but this machine, and gives the list of what it asked for elsewhere."""
+    asked = []
+
+    def judge(route):
+        if route.request.url.startswith(address):
+            return route.continue_()
+        asked.append(route.request.url)
+        return route.abort()
+
+    page.route("**/*", judge)
+    return asked
 
 
 def findings(page, axe):
@@ -68,6 +84,7 @@ def main():
         browser = playwright.chromium.launch(executable_path=args.browser, args=["--no-sandbox"])
         page = browser.new_page(reduced_motion="reduce")
         page.set_default_timeout(300_000)  # ms, for a busy machine
+        asked = keep_inside(page, address)
         for path in pages(args.site):
             name = str(path.relative_to(args.site))
             if args.only not in name:
@@ -81,6 +98,10 @@ def main():
                 if args.shots:
                     page.screenshot(path=args.shots / f"{name.replace('/', '-')}-{size}-{colors}.png")
                 seen += 1
+            for url in asked:
+                print(f"{name}: it asks for {url}", flush=True)
+            bad += len(asked)
+            asked.clear()
         browser.close()
     print(f"site-check: {seen} views, {bad} findings")
     sys.exit(bad > 0)
