@@ -86,8 +86,11 @@ func (b *bench) arm64Images(ctx context.Context) (string, error) {
 			return "", err
 		}
 		program := filepath.Join(root, config.Config.Entrypoint[0])
+		if _, err := os.Stat(program); err != nil {
+			return "", err
+		}
 		if name == "agent" {
-			line, err := b.says(ctx, "arm64", emulator, program)
+			line, err := b.both(ctx, "arm64", root, emulator)
 			if err != nil {
 				return "", err
 			}

@@ -35,12 +35,17 @@ func (b *bench) archive(ctx context.Context, arch string, words ...string) (stri
 			return "", err
 		}
 	}
-	_, err := b.says(ctx, arch, append(slices.Clone(words), filepath.Join(dir, "agent-launcher"))...)
-	if err != nil {
+	return b.both(ctx, arch, dir, words...)
+}
+
+// both asks the launcher in dir, and then the agent. With its launcher beside it the agent would hand
+// over, which an emulator cannot do, so the launcher is removed.
+func (b *bench) both(ctx context.Context, arch, dir string, words ...string) (string, error) {
+	launcher := filepath.Join(dir, "agent-launcher")
+	if _, err := b.says(ctx, arch, append(slices.Clone(words), launcher)...); err != nil {
 		return "", err
 	}
-	// Without its launcher beside it, the agent answers by itself.
-	if err := os.Remove(filepath.Join(dir, "agent-launcher")); err != nil {
+	if err := os.Remove(launcher); err != nil {
 		return "", err
 	}
 	return b.says(ctx, arch, append(slices.Clone(words), filepath.Join(dir, "agent"))...)
