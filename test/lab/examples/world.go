@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -104,6 +105,8 @@ func (w *world) shell(ctx context.Context, line string) (string, error) {
 	line = strings.ReplaceAll(line, "-n restricted ", "")
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", `kubectl() { command "$KUBECTL" --namespace "$NAMESPACE" "$@"; }; `+line)
 	cmd.Env = append(os.Environ(), "KUBECTL="+kube.Path(), "NAMESPACE="+w.ns)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // kubectl too, which waits for long
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w\n%s", errors.Join(err, ctx.Err()), out)
