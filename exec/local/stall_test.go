@@ -224,7 +224,7 @@ func TestLostSpillFile(t *testing.T) {
 	require.ErrorAs(t, err, &lost)
 	require.Equal(t, link.Unknown, lost.Kind)
 	require.ErrorContains(t, err, "is lost: read spill file: ")
-	require.Equal(t, 1, strings.Count(log.String(), "output is lost"), "%s", log.String())
+	require.Equal(t, 1, strings.Count(log.String(), "cannot read spilled output"), "%s", log.String())
 
 	_, err = typed.Write([]byte("still here"))
 	require.NoError(t, err)

@@ -30,7 +30,7 @@ func TestTableThatIsNone(t *testing.T) {
 	for text, want := range map[string]string{
 		`1`:                   "cannot unmarshal number",
 		`"a b c;"`:            "line 0: want 8 fields",
-		`"a b c x e   i;"`:    "line 0: its slots are no number",
+		`"a b c x e   i;"`:    "line 0: its slots are not a number",
 		`"a b c 1 e   i;x;"`:  "line 1: want 8 fields",
 		`"a b c 1 e   i j;"`:  "line 0: want 8 fields",
 		`"a b c 1 e   i;a b"`: "line 1: want 8 fields",

@@ -98,7 +98,7 @@ func TestOnlyTheOwnerAndRootAreServed(t *testing.T) {
 	require.NoError(t, os.Chmod(dir, 0o777))
 	require.NoError(t, os.Chmod(socket, 0o666))
 	require.Equal(t, "closed", dialAs(t, other, socket))
-	waitFor(t, "the log has the refusal", func() bool { return strings.Contains(w.out.String(), "peer is uid "+strconv.Itoa(other)) })
+	waitFor(t, "the log has the refusal", func() bool { return strings.Contains(w.out.String(), "the caller has uid "+strconv.Itoa(other)) })
 	require.Equal(t, "welcome", dialAs(t, owner, socket))
 }
 
