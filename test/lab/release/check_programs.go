@@ -146,6 +146,14 @@ func unpack(path, dir string) error {
 }
 
 func untar(from io.Reader, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("unpack: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("unpack: %w", err)
+	}
+	defer root.Close()
 	for r := tar.NewReader(from); ; {
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -160,15 +168,14 @@ func untar(from io.Reader, dir string) error {
 		if header.Typeflag != tar.TypeReg {
 			continue
 		}
-		path := filepath.Join(dir, header.Name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		if err := root.MkdirAll(filepath.Dir(header.Name), 0o755); err != nil {
 			return fmt.Errorf("unpack: %w", err)
 		}
 		data, err := io.ReadAll(r)
 		if err != nil {
 			return fmt.Errorf("unpack: %w", err)
 		}
-		if err := os.WriteFile(path, data, header.FileInfo().Mode()); err != nil {
+		if err := root.WriteFile(header.Name, data, header.FileInfo().Mode()); err != nil {
 			return fmt.Errorf("unpack: %w", err)
 		}
 	}

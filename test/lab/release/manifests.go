@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,11 +34,11 @@ func (p pins) ref(name string) string { return p.registry + "/muster-" + name + 
 
 // replace replaces each of the texts in pairs by the next one. Each must be there.
 func replace(text string, pairs ...string) (string, error) {
-	for i := 0; i < len(pairs); i += 2 {
-		if !strings.Contains(text, pairs[i]) {
-			return "", fmt.Errorf("it has no %q", pairs[i])
+	for pair := range slices.Chunk(pairs, 2) {
+		if !strings.Contains(text, pair[0]) {
+			return "", fmt.Errorf("it has no %q", pair[0])
 		}
-		text = strings.ReplaceAll(text, pairs[i], pairs[i+1])
+		text = strings.ReplaceAll(text, pair[0], pair[1])
 	}
 	return text, nil
 }
@@ -127,16 +128,13 @@ func after(text string, err error, line, more string) (string, error) {
 // read returns the files of a directory, with their names below prefix.
 func read(dir, prefix string) ([]oci.File, error) {
 	var files []oci.File
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	from := os.DirFS(dir)
+	err := fs.WalkDir(from, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(dir, path)
-		files = append(files, oci.File{Name: prefix + "/" + filepath.ToSlash(name), Mode: 0o644, Data: data})
+		data, err := fs.ReadFile(from, path)
+		files = append(files, oci.File{Name: prefix + "/" + path, Mode: 0o644, Data: data})
 		return err
 	})
 	if err != nil {

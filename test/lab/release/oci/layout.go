@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -135,15 +135,12 @@ func (l *Layout) Chart(ctx context.Context, name, tag string, meta, packed []byt
 // sorted too.
 func (l *Layout) Files() ([]File, error) {
 	var files []File
-	err := filepath.WalkDir(l.dir, func(path string, d os.DirEntry, err error) error {
+	from := os.DirFS(l.dir)
+	err := fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(l.dir, path)
+		data, err := fs.ReadFile(from, name)
 		if err != nil {
 			return err
 		}
@@ -152,7 +149,7 @@ func (l *Layout) Files() ([]File, error) {
 				return err
 			}
 		}
-		files = append(files, File{Name: filepath.ToSlash(name), Mode: 0o644, Data: data})
+		files = append(files, File{Name: name, Mode: 0o644, Data: data})
 		return nil
 	})
 	if err != nil {

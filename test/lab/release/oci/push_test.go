@@ -27,11 +27,11 @@ func (r *plainRegistry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	at := req.URL.Path
-	switch {
-	case req.Method == http.MethodPost: // an upload begins
+	switch req.Method {
+	case http.MethodPost: // an upload begins
 		w.Header().Set("Location", at+"1")
 		w.WriteHeader(http.StatusAccepted)
-	case req.Method == http.MethodPut:
+	case http.MethodPut:
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
