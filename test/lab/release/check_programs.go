@@ -147,11 +147,11 @@ func unpack(path, dir string) error {
 
 func untar(from io.Reader, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
+		return fmt.Errorf("unpack: %w", err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return err
+		return fmt.Errorf("unpack: %w", err)
 	}
 	defer root.Close()
 	for r := tar.NewReader(from); ; {
@@ -161,6 +161,9 @@ func untar(from io.Reader, dir string) error {
 		}
 		if err != nil {
 			return fmt.Errorf("unpack: %w", err)
+		}
+		if !filepath.IsLocal(header.Name) {
+			return fmt.Errorf("unpack: %s is not below the archive", header.Name)
 		}
 		if header.Typeflag != tar.TypeReg {
 			continue

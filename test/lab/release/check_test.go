@@ -23,7 +23,7 @@ func TestUnpack(t *testing.T) {
 	info, err := os.Stat(filepath.Join(dir, "good/a/b"))
 	require.NoError(t, err)
 	require.EqualValues(t, 0o755, info.Mode())
-	require.EqualError(t, unpack(write("bad.tgz", "../b"), filepath.Join(dir, "bad")), "unpack: mkdirat ..: path escapes from parent")
+	require.EqualError(t, unpack(write("bad.tgz", "../b"), filepath.Join(dir, "bad")), "unpack: ../b is not below the archive")
 	require.NoFileExists(t, filepath.Join(dir, "b"))
 	require.Error(t, unpack(write("good.zip", "a"), filepath.Join(dir, "zip")), "this is no .zip")
 }

@@ -128,13 +128,13 @@ func after(text string, err error, line, more string) (string, error) {
 // read returns the files of a directory, with their names below prefix.
 func read(dir, prefix string) ([]oci.File, error) {
 	var files []oci.File
-	all := os.DirFS(dir)
-	err := fs.WalkDir(all, ".", func(name string, d fs.DirEntry, err error) error {
+	from := os.DirFS(dir)
+	err := fs.WalkDir(from, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		data, err := fs.ReadFile(all, name)
-		files = append(files, oci.File{Name: prefix + "/" + name, Mode: 0o644, Data: data})
+		data, err := fs.ReadFile(from, path)
+		files = append(files, oci.File{Name: prefix + "/" + path, Mode: 0o644, Data: data})
 		return err
 	})
 	if err != nil {

@@ -135,12 +135,12 @@ func (l *Layout) Chart(ctx context.Context, name, tag string, meta, packed []byt
 // sorted too.
 func (l *Layout) Files() ([]File, error) {
 	var files []File
-	all := os.DirFS(l.dir)
-	err := fs.WalkDir(all, ".", func(name string, d fs.DirEntry, err error) error {
+	from := os.DirFS(l.dir)
+	err := fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
-		data, err := fs.ReadFile(all, name)
+		data, err := fs.ReadFile(from, name)
 		if err != nil {
 			return err
 		}
