@@ -66,6 +66,9 @@ type Cluster struct {
 	// LeastWorkers is the number of workers that an elastic run needs; 0 means all, not elastic.
 	// MostWorkers is the largest number that it may have; 0 means the current number.
 	LeastWorkers, MostWorkers int
+	// FirstWorkers is the number of workers with which the attempt of an elastic run started; 0
+	// means the current number.
+	FirstWorkers int
 	// Store indexes the worker that hosts the rendezvous store of an elastic run. It does not move
 	// when a lower rank joins.
 	Store int

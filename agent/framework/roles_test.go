@@ -119,6 +119,22 @@ func TestElasticByRestart(t *testing.T) {
 	}
 }
 
+// All torchruns of an attempt have one minimum, whenever they start. torchrun waits forever if they
+// differ.
+func TestTorchrunMinimumStaysWhenAWorkerJoins(t *testing.T) {
+	first := onWorkers(t, 2, "")
+	first.Command, first.LeastWorkers, first.MostWorkers = []string{"torchrun", "t.py"}, 1, 4
+	joined := onWorkers(t, 3, "")
+	joined.Command, joined.LeastWorkers, joined.MostWorkers, joined.FirstWorkers = first.Command, 1, 4, 2
+	for _, c := range []Cluster{first, joined} {
+		launch, err := Torch{}.Prepare(c)
+		require.NoError(t, err)
+		for _, p := range launch.Processes {
+			require.Contains(t, p.Env, Var{Name: "PET_NNODES", Value: "2:4", Why: "number of workers at the start of the attempt, and the maximum"})
+		}
+	}
+}
+
 // The store of an elastic torchrun does not move when a lower rank joins.
 func TestTorchrunStore(t *testing.T) {
 	c := onWorkers(t, 3, "")

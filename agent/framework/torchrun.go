@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 )
@@ -84,8 +85,10 @@ func static(c Cluster, master Node, r rank) []Var {
 }
 
 // lastCall is how many seconds torchrun waits for more workers after min_nodes are there. min_nodes
-// is the current worker count and not --min-workers: otherwise torchrun starts without slow workers
-// and restarts when they join. Only a new attempt can shrink it.
+// is the worker count at the attempt's start and not --min-workers: otherwise torchrun starts
+// without slow workers and restarts when they join. It is the same for a worker that joins later:
+// torchrun starts the last call only on the node that completes its own min_nodes. If these differ,
+// it may be no node, and all wait until torchrun's timeout. Only a new attempt can shrink it.
 const lastCall = "2"
 
 // elastic returns the variables of the c10d rendezvous. It sets is_host, because torchrun otherwise
@@ -95,8 +98,9 @@ func elastic(c Cluster, host Node, r rank) []Var {
 	if r.nodeRank == 0 {
 		conf = "is_host=1,last_call_timeout=" + lastCall
 	}
+	least := cmp.Or(c.FirstWorkers, r.nodes)
 	return []Var{
-		{Name: "PET_NNODES", Value: strconv.Itoa(r.nodes) + ":" + strconv.Itoa(max(c.MostWorkers, r.nodes)), Why: "current number of workers, and the maximum"},
+		{Name: "PET_NNODES", Value: strconv.Itoa(least) + ":" + strconv.Itoa(max(c.MostWorkers, r.nodes)), Why: "number of workers at the start of the attempt, and the maximum"},
 		{Name: "PET_RDZV_BACKEND", Value: "c10d", Why: "the rendezvous backend that needs no separate server"},
 		{Name: "PET_RDZV_ENDPOINT", Value: host.endpoint(c.Port + portStore), Why: "the first worker hosts the rendezvous store"},
 		{Name: "PET_RDZV_ID", Value: runID(c), Why: "ID of this attempt of the run"},

@@ -20,7 +20,7 @@ func (r *runner) enroll(working context.Context, a *attempt) {
 	if !r.cfg.Elastic() {
 		return
 	}
-	a.made.Store = a.workers[0].Name
+	a.made.Store, a.made.First = a.workers[0].Name, len(a.workers)
 	one := &supervise.Roster{Hear: r.fleet.Hear, Members: rendezvous.Members{Least: r.cfg.LeastWorkers, Most: r.cfg.Most()}, Absent: r.absent,
 		Ready:  func() []rendezvous.Worker { return r.fleet.Ready(working) },
 		Needed: len(a.plan.Processes) > 0 || names.IsMPIRun(r.cfg.Command[0]), Takes: a.plan.Elastic}

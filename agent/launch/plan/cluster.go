@@ -34,6 +34,7 @@ func clusterOf(s Situation, hosts []Host) (framework.Cluster, error) {
 
 		LeastWorkers: s.Config.LeastWorkers,
 		MostWorkers:  s.Config.MostElastic(),
+		FirstWorkers: s.First,
 		Store:        max(0, slices.IndexFunc(s.Ranked, func(w rendezvous.Worker) bool { return w.Name == s.Store })),
 	}
 	if c.Fake {

@@ -46,6 +46,7 @@ type Situation struct {
 	Attempt  int    // number of the attempt, from 0
 	Port     int    // first port of the attempt
 	Store    string // worker with the rendezvous store of an elastic run; "": the first
+	First    int    // workers at the start of the attempt of an elastic run; 0: those of Ranked
 
 	Plugins config.MakePlugin
 }
