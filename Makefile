@@ -31,9 +31,9 @@ BROUGHT := ^Test(Pipelines|Notebook|PastePages)$$
 # The groups of `make help`. Targets with a comment that are in no group belong to the lab: suites that run for long,
 # want an idle machine, or measure.
 FIRST   := run build check lint unit test clean help-all
-TESTS   := workflows deps python fake convert size fuzz skew model killed fault-ci
+TESTS   := workflows deps fake convert size fuzz skew model killed fault-ci
 CLUSTER_TESTS := images cluster-up cluster-down e2e-smoke e2e e2e-launchjob e2e-install e2e-convert e2e-paste frameworks-ci heal-ci
-RELEASE := generate fresh docs man wheel plugins vuln repro sbom
+RELEASE := generate fresh docs plugins vuln repro sbom
 GROUPED := help $(FIRST) $(TESTS) $(CLUSTER_TESTS) $(RELEASE)
 # list prints a heading and the comments of these targets.
 list     = printf '%s\n' '$(1)'; for t in $(2); do sed -n "s/^$$t:.*\#\# /$$(printf '  %-16s ' $$t)/p" Makefile; done
