@@ -127,10 +127,10 @@ func TestTheCheckFindsMistakes(t *testing.T) {
 	job := all[slices.IndexFunc(all, func(u *unstructured.Unstructured) bool { return u.GetKind() == v1alpha1.Kind })]
 	require.NoError(t, v.check(t.Context(), job.DeepCopy()))
 	for want, change := range map[string]func(spec map[string]any){
-		"unknown field: spec.wokers":         func(spec map[string]any) { spec["wokers"] = int64(2) },
-		"this framework is not known":        func(spec map[string]any) { spec["framework"] = "jaxx" },
-		"spec.workers: Invalid value":        func(spec map[string]any) { spec["workers"] = int64(20000) },
-		"gang.backend kueue needs gang.queu": func(spec map[string]any) { spec["gang"] = map[string]any{"backend": "kueue"} },
+		"unknown field: spec.wokers":             func(spec map[string]any) { spec["wokers"] = int64(2) },
+		"unknown framework":                      func(spec map[string]any) { spec["framework"] = "jaxx" },
+		"spec.workers: Invalid value":            func(spec map[string]any) { spec["workers"] = int64(20000) },
+		"gang.backend kueue requires gang.queue": func(spec map[string]any) { spec["gang"] = map[string]any{"backend": "kueue"} },
 	} {
 		bad := job.DeepCopy()
 		change(bad.Object["spec"].(map[string]any))
