@@ -179,9 +179,16 @@ func complains(words string) func(*testing.T, result, job) {
 	}
 }
 
+// lostRace is a warning of Open MPI's on a busy machine, see docs/guides/mpi.md. The filter against it is
+// for the mpirun that agent run starts.
+var lostRace = regexp.MustCompile(`(?m)^\[[^]]*\] plm:rsh: Warning: setpgid\([^)]*\) failed in parent .*\n`)
+
 var openmpiByHand = []handRow{
 	{"every slot without -np", "mpirun /opt/muster-test/hello", onRanks(2, 2)},
-	{"quiet", "mpirun true 2>&1", func(t *testing.T, got result, _ job) { require.Equal(t, result{}, got) }},
+	{"quiet", "mpirun true 2>&1", func(t *testing.T, got result, _ job) {
+		got.stdout = lostRace.ReplaceAllString(got.stdout, "")
+		require.Equal(t, result{}, got)
+	}},
 	{"beyond the slots", "mpirun -np 5 /opt/muster-test/hello", complains("There are not enough slots available in the system to satisfy the 5")},
 	{"-x NAME", "GREETING='two words' mpirun -x GREETING /opt/muster-test/where GREETING", prints(4, "GREETING=two words\n")},
 	{"-mca btl", "mpirun -mca btl self,tcp -mca btl_tcp_progress_thread 1 /opt/muster-test/where OMPI_MCA_btl OMPI_MCA_btl_tcp_progress_thread",
