@@ -61,6 +61,7 @@ func build(t *testing.T) (l *Layout, index ocispec.Descriptor) {
 		manifest, err := l.Image(t.Context(), recipe, arch, func(name string) ([]byte, error) { return []byte(name + arch), nil })
 		require.NoError(t, err)
 		require.NoError(t, l.Attach(t.Context(), manifest, "application/spdx+json", "agent.spdx.json", []byte("{}")))
+		require.NoError(t, l.Attach(t.Context(), manifest, "application/vnd.cyclonedx+json", "agent.cdx.json", []byte("{}")))
 		platforms = append(platforms, manifest)
 	}
 	index, err = l.Index(t.Context(), "muster-agent", "v1.0.0", platforms)
@@ -90,7 +91,7 @@ func TestImage(t *testing.T) {
 		require.Equal(t, arch, config.Architecture)
 		above, err := l.store.Predecessors(t.Context(), platforms[i])
 		require.NoError(t, err)
-		require.Len(t, above, 2, "its index, and the document about it")
+		require.Len(t, above, 3, "its index, and two documents about it")
 	}
 }
 

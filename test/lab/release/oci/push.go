@@ -33,6 +33,7 @@ func (r Registry) Repository(name string) (*remote.Repository, error) {
 		return nil, fmt.Errorf("use the registry %s: %w", r.Path, err)
 	}
 	repo.PlainHTTP = r.PlainHTTP
+	repo.SkipReferrersGC = true // many registries refuse to delete the older list of bills of materials
 	keys, err := credentials.NewStoreFromDocker(credentials.StoreOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("read the credentials of docker login: %w", err)

@@ -28,6 +28,8 @@ func (r *plainRegistry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	defer r.lock.Unlock()
 	at := req.URL.Path
 	switch req.Method {
+	case http.MethodDelete: // as registries do unless they are told otherwise
+		http.Error(w, `{"errors":[{"code":"UNSUPPORTED"}]}`, http.StatusMethodNotAllowed)
 	case http.MethodPost: // an upload begins
 		w.Header().Set("Location", at+"1")
 		w.WriteHeader(http.StatusAccepted)
