@@ -238,7 +238,8 @@ fake-culprit: build ## the rank that failed is named: 432 ends of ranks under fi
 
 .PHONY: care
 care: build ## ranks that run are looked after: saves at every stop, hangs, ends and zeros, under five MPIs, PyTorch and JAX (packages from PyPI)
-	@sh test/fake/mpi/deps.sh --conform
+	@sh test/fake/mpi/deps.sh --conform && sh test/lab/frameworks/deps.sh --all
+	@$(LAB) frameworks -install -rows torch,jax,horovod
 	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,care -run '^TestCare' -v -timeout 20m -parallel 4 ./test/fake
 
 .PHONY: hangs
@@ -333,7 +334,7 @@ killed: ## the controller killed at each of its writes, in memory (make test: at
 e2e-care: loaded frameworks-image ## ranks in pods save however their pods are ended, in the pod's own grace, and agent stacks JOB names the one that hangs (packages from PyPI)
 	@sh test/fake/mpi/deps.sh --conform && sh test/lab/frameworks/deps.sh --all
 	@$(LAB) frameworks -install -rows torch,jax,horovod
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e,care -parallel 8 -timeout 40m -v -run '^TestCare(Stops|LongSaves|Stacks)$$$$' ./test/e2e
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e,care -parallel 4 -timeout 40m -v -run '^TestCare(Stops|LongSaves|Stacks)$$$$' ./test/e2e
 
 .PHONY: e2e-install
 e2e-install: loaded ## the controller installed by file, kustomize and Helm, its rights: alone on the cluster

@@ -37,15 +37,12 @@ func careAll(t *testing.T) (cells []careCell) {
 	mounts := map[string]map[string]string{}
 	for name, dir := range map[string]string{"torch": torch, "jax": jax} {
 		if dir == "" {
-			at.Missing[name] = name + " is not installed (make frameworks-ci)"
+			at.Missing[name] = name + " is not installed (make e2e-care installs it)"
 		}
 		mounts[name] = map[string]string{"/venv/" + name: dir}
 	}
 	for _, p := range care.Programs(at) {
-		if p.Missing != "" {
-			t.Logf("%s is left out: %s", p.Name, p.Missing)
-			continue
-		}
+		require.Empty(t, p.Missing, p.Name)
 		c := careCell{program: p, image: "openmpi", workers: 1, seconds: 2}
 		switch p.Command[0] {
 		case at.Torch:
@@ -71,10 +68,8 @@ func careAll(t *testing.T) (cells []careCell) {
 // careHorovod are the cells of horovodrun.
 func careHorovod(t *testing.T) []careCell {
 	mounts := map[string]string{"/venv/horovod": brought(t, "frameworks/horovod-*[0-9a-f]"), "/venv/torch": brought(t, "frameworks/torch-*[0-9a-f]")}
-	if mounts["/venv/horovod"] == "" || mounts["/venv/torch"] == "" {
-		t.Log("Horovod is left out: it is not installed (test/lab/run frameworks -install -rows horovod)")
-		return nil
-	}
+	require.NotEmpty(t, mounts["/venv/horovod"], "install it: test/lab/run frameworks -install -rows horovod")
+	require.NotEmpty(t, mounts["/venv/torch"], "install it: test/lab/run frameworks -install -rows torch")
 	env := map[string]string{"PATH": "/venv/horovod/bin:/usr/local/bin:/usr/bin:/bin", "OMP_NUM_THREADS": "1",
 		"PYTHONPATH": "/venv/torch/lib/python3.11/site-packages"}
 	cells := careOfMPI(careCell{program: care.Horovod(), framework: "horovod", image: "frameworks", mounts: mounts, env: env})
@@ -94,10 +89,7 @@ func careMPIs(t *testing.T) (cells []careCell) {
 		{"Open MPI 5", "mpi/openmpi-5*", "mpirun"}, {"MPICH 4.2", "mpi/mpich-4.2*", "mpiexec"}, {"Intel MPI 2021", "mpi/impi-rt-*", "mpiexec"},
 	} {
 		dir := brought(t, m.pattern)
-		if dir == "" {
-			t.Logf("%s is left out: it is not installed (test/fake/mpi/deps.sh --conform)", m.name)
-			continue
-		}
+		require.NotEmpty(t, dir, "%s is not installed (test/fake/mpi/deps.sh --conform)", m.name)
 		at := "/mpi/" + filepath.Base(dir)
 		cells = append(cells, careOfMPI(careCell{program: care.MPI(m.name, at+"/bin/"+m.mpirun, carePython), image: "openmpi",
 			mounts: map[string]string{at: dir}})...)

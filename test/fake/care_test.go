@@ -44,11 +44,11 @@ func careWays() []careWay {
 	}
 }
 
-// framework is the Python of an environment that `make frameworks` has made.
+// framework returns the Python of a framework's virtual environment. If there is none, missing says how to make it.
 func framework(name string) (python, missing string) {
 	dir, err := program.MadeVenv(name)
 	if err != nil {
-		return "python", name + " is not installed (make frameworks-ci)"
+		return "python", name + " is not installed (make care installs it)"
 	}
 	return filepath.Join(dir, "bin", "python"), ""
 }
@@ -65,7 +65,19 @@ func carePrograms(t *testing.T) []care.Program {
 	for _, name := range []string{"openmpi4", "openmpi5", "mpich40", "mpich42", "intel"} {
 		all = append(all, care.MPI(name, mpis[name], python))
 	}
-	return all
+	return append(all, care.Horovod())
+}
+
+// horovod returns the environment in which a run finds horovodrun, its Python and PyTorch.
+func horovod(t *testing.T) []string {
+	dir, err := program.MadeVenv("horovod")
+	require.NoError(t, err)
+	torch, err := program.MadeVenv("torch")
+	require.NoError(t, err)
+	packages, err := filepath.Glob(filepath.Join(torch, "lib/python3*/site-packages"))
+	require.NoError(t, err)
+	require.Len(t, packages, 1)
+	return []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "PYTHONPATH=" + packages[0], "OMP_NUM_THREADS=1"}
 }
 
 // careRanks is how many ranks save.
@@ -122,11 +134,16 @@ func careCell(t *testing.T, p care.Program, w careWay, sources string) {
 	if p.Framework != "" {
 		argv = append(argv, "--framework="+p.Framework)
 	}
+	c, stop := call{}, w.stop
+	if p.Name == care.Horovod().Name {
+		argv = append(argv, "--shims")
+		c.env = horovod(t)
+	}
 	argv = append(argv, "--")
 	for _, word := range p.Command {
 		argv = append(argv, strings.ReplaceAll(word, "@", sources))
 	}
-	c, stop := call{argv: argv}, w.stop
+	c.argv = argv
 	if stop == nil {
 		theirs, keys := terminal(t)
 		c.stdin = theirs
@@ -156,7 +173,8 @@ func careCell(t *testing.T, p care.Program, w careWay, sources string) {
 	}
 }
 
-// printCare prints which cells are good, and those left out with why.
+// printCare prints which cells are good. A program that is not installed fails the test: its cells would be missing
+// from the table.
 func printCare(t *testing.T, programs []care.Program, ways []careWay, cells map[string]string) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n%-32s", "checkpoints, nothing left")
@@ -182,66 +200,14 @@ func printCare(t *testing.T, programs []care.Program, ways []careWay, cells map[
 		}
 	}
 	fmt.Fprintf(&text, "\n%d of %d cells are good", good, all)
-	for _, one := range missing {
-		fmt.Fprintf(&text, "\nleft out: %s", one)
-	}
 	t.Log(text.String())
+	require.Empty(t, missing)
 }
-
-// gloo is the environment for ranks of Debian's PyTorch, which test/e2e/torch.sh unpacks.
-// Without it, a module stands in that has torch.distributed's names and files.
-func gloo(t *testing.T) []string {
-	root := os.Getenv("MUSTER_TORCH_DIR")
-	if root == "" {
-		cache, err := os.UserCacheDir()
-		require.NoError(t, err)
-		root = filepath.Join(cache, "muster", "torch")
-	}
-	packages := filepath.Join(root, "usr/lib/python3/dist-packages")
-	if _, err := os.Stat(filepath.Join(packages, "torch/__init__.py")); err == nil {
-		libraries := []string{filepath.Join(root, "usr/lib")}
-		for _, pattern := range []string{"usr/lib/*-linux-gnu", "usr/lib/*-linux-gnu/*blas*", "usr/lib/*-linux-gnu/*lapack*"} {
-			found, err := filepath.Glob(filepath.Join(root, pattern))
-			require.NoError(t, err)
-			libraries = append(libraries, found...)
-		}
-		return []string{"PYTHONPATH=" + packages, "LD_LIBRARY_PATH=" + strings.Join(libraries, ":")}
-	}
-	t.Log("no PyTorch (test/e2e/torch.sh unpacks it): a module stands in")
-	packages = filepath.Join(t.TempDir(), "site-packages")
-	for name, text := range map[string]string{
-		"torch/__init__.py":                     "def ones(n): return [1.0] * n\n",
-		"torch/distributed/__init__.py":         "from .distributed_c10d import *\n",
-		"torch/distributed/distributed_c10d.py": standInGloo,
-	} {
-		path := filepath.Join(packages, name)
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-	}
-	return []string{"PYTHONPATH=" + packages}
-}
-
-// standInGloo waits as gloo does: in a futex, for threads that have the sockets.
-const standInGloo = `
-import os, socket, sys, threading
-def init_process_group(backend, timeout):
-    global limit, plain
-    limit, plain = timeout.total_seconds(), sys.modules["__main__"].Plain()
-def get_rank():
-    return plain.rank
-def all_reduce(tensor):
-    done = threading.Event()
-    def meet():
-        plain.barrier()
-        done.set()
-    threading.Thread(target=meet, daemon=True).start()
-    if not done.wait(limit):
-        raise RuntimeError("[gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting for recv operation to complete")
-`
 
 // TestCareHungRankIsNamed: every way to hang, by every way to wait for it.
 func TestCareHungRankIsNamed(t *testing.T) {
-	env := gloo(t)
+	torch, missing := framework("torch")
+	require.Empty(t, missing)
 	turns := make(chan struct{}, 2)
 	for _, transport := range []string{"gloo", "plain", "mpi"} {
 		for way := range hungWays {
@@ -251,7 +217,7 @@ func TestCareHungRankIsNamed(t *testing.T) {
 					continue // ranks of MPI do not give up; a rank that computes is no hang
 				}
 				if transport == "gloo" {
-					c.env = env
+					c.python = torch
 				}
 				t.Run(fmt.Sprintf("%s/%s/gives up %t", transport, way, failure), func(t *testing.T) {
 					t.Parallel()

@@ -3,6 +3,7 @@
 package fake
 
 import (
+	"cmp"
 	_ "embed"
 	"regexp"
 	"strconv"
@@ -16,9 +17,9 @@ import (
 type hungCell struct {
 	transport string
 	way       string
-	failure   bool     // the others give up; else a hang is looked for, or stacks are asked for
-	env       []string // of the ranks
-	path      string   // PATH=..., of the whole run; "": that of the tests
+	failure   bool   // the others give up; else a hang is looked for, or stacks are asked for
+	python    string // of the ranks; "": Debian's
+	path      string // PATH=..., of the whole run; "": that of the tests
 }
 
 // hungWays are the ways to hang, and what is said of each.
@@ -37,11 +38,8 @@ func (c hungCell) play(t *testing.T) (said string, o outcome) {
 	dir := t.TempDir()
 	script := laid(t, "hung.py")
 	port := strconv.Itoa(freePort(t))
-	const python = "/usr/bin/python3"
+	python := cmp.Or(c.python, "/usr/bin/python3")
 	flags := []string{"--fake=3", "--grace=2s", "--chdir=" + dir}
-	for _, kv := range c.env {
-		flags = append(flags, "--env="+kv)
-	}
 	seconds := "0"
 	if c.failure {
 		seconds = "5"
