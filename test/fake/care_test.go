@@ -93,6 +93,9 @@ func careLacks(p care.Program, w careWay) string {
 	if p.Framework == "" && w.verb == "join" {
 		return "MPI has a launcher"
 	}
+	if p.Name == care.Horovod().Name && w.name == "scale-down" {
+		return "ranks of elastic Horovod go on without the worker, with a script of another kind"
+	}
 	return p.Missing
 }
 

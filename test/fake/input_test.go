@@ -85,6 +85,47 @@ func TestCtrlCLetsRanksSave(t *testing.T) {
 	}
 }
 
+// TestCtrlCLetsRanksOverSSHSave checks that horovodrun and deepspeed get a terminal's Ctrl-C after their ranks have
+// saved: they end the ssh of each rank when they get it. They cannot read from the terminal.
+func TestCtrlCLetsRanksOverSSHSave(t *testing.T) {
+	t.Parallel()
+	sources := t.TempDir()
+	require.NoError(t, care.Lay(sources))
+	for _, name := range []string{"horovodrun", "deepspeed"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			launcher := filepath.Join(t.TempDir(), name)
+			require.NoError(t, os.WriteFile(launcher, []byte(`#!/bin/sh
+trap 'ls > interrupted; kill $pids' INT
+read line && exit 1
+for rank in 0 1; do
+	ssh 127.0.0.$((rank + 2)) "cd $PWD && RANK=$rank exec /usr/bin/python3 $SOURCES/loaders.py fork" &
+	pids="$pids $!"
+done
+wait
+wait
+`), 0o755))
+			theirs, keys := terminal(t)
+			c := agentRun(t, []string{"--fake=2", "--grace=60s", "--shims", "--chdir", dir}, launcher, "train.py")
+			c.stdin, c.env = theirs, []string{"SOURCES=" + sources}
+			j := start(t, c)
+			j.up(dir, 2)
+			_, err := keys.WriteString(ctrlC)
+			require.NoError(t, err)
+			o := j.wait()
+			o.wants(t, 130)
+			if when, err := os.ReadFile(filepath.Join(dir, "interrupted")); err == nil {
+				require.Contains(t, string(when), "saved.0\nsaved.1\n")
+			}
+			for _, rank := range []string{"0", "1"} {
+				require.False(t, exists(dir, "asked."+rank), "a loader of rank %s was asked\n%s", rank, o.err)
+				require.True(t, exists(dir, "saved."+rank), "rank %s has no checkpoint\n%s", rank, o.err)
+			}
+		})
+	}
+}
+
 // TestCtrlCTwiceKills: whatever the ranks make of the first one.
 func TestCtrlCTwiceKills(t *testing.T) {
 	t.Parallel()

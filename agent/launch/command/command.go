@@ -84,11 +84,15 @@ func start(r *reap.Reaper, s Spec, deaf bool) (*Command, error) {
 	if err != nil {
 		return nil, err
 	}
+	in := s.Streams.In
+	if term.IsTerminal(int(in.Fd())) && startsOverSSH(s.Argv) {
+		in = nil // /dev/null
+	}
 	c := &Command{
 		name:   filepath.Base(s.Argv[0]),
 		reaper: r,
 		tree:   reap.NewTree(envRun, s.Run),
-		shared: term.IsTerminal(int(s.Streams.In.Fd())),
+		shared: in != nil && term.IsTerminal(int(in.Fd())),
 		deaf:   deaf,
 		links:  s.Links,
 	}
@@ -97,7 +101,7 @@ func start(r *reap.Reaper, s Spec, deaf bool) (*Command, error) {
 		Argv:    s.Argv,
 		Dir:     s.Dir,
 		Env:     append(s.Env, envRun+"="+s.Run),
-		Files:   []*os.File{s.Streams.In, s.Streams.Out, s.Streams.Err},
+		Files:   []*os.File{in, s.Streams.Out, s.Streams.Err},
 		Setpgid: !c.shared,
 	})
 	if err != nil {

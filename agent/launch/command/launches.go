@@ -5,6 +5,7 @@ package command
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
@@ -39,6 +40,15 @@ func limitFiles(pid, workers int) {
 
 // launchesOnly reports whether argv is an MPI launcher that starts no ranks as its own children.
 func launchesOnly(argv []string, slots int) bool { return names.IsMPIRun(argv[0]) && slots == 0 }
+
+// startsOverSSH reports whether argv is a launcher that starts its ranks with ssh or pdsh. A
+// terminal's INT would make it end its ranks at once, before they have saved. It cannot block INT as
+// mpirun does, because Python unblocks it. So it runs outside the terminal's foreground process
+// group, with /dev/null as its input: reading from the terminal would stop it there.
+func startsOverSSH(argv []string) bool {
+	name := filepath.Base(argv[0])
+	return name == "horovodrun" || name == "deepspeed"
+}
 
 // onThread runs f on a thread of its own, which ends with f. Processes that f starts inherit the
 // thread's settings.
