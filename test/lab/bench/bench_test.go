@@ -53,7 +53,7 @@ func TestCompared(t *testing.T) {
 		require.Equal(t, 5, strings.Count(line, "|")-strings.Count(line, `\|`), line)
 	}
 	_, ok = compared(tables()[3:])
-	require.False(t, ok, "nothing of these compares")
+	require.False(t, ok, "none of these tables is part of the comparison")
 }
 
 func TestWriteDocs(t *testing.T) {
@@ -64,7 +64,7 @@ func TestWriteDocs(t *testing.T) {
 		{Name: "a|b", Value: 1.1, Op: "<=", Bar: 1.15, Pass: true, Command: "make bench-launch"},
 		{Name: "missed", Value: 3, Unit: "s", Op: "<=", Bar: 2, Command: "make bench-scale"},
 		{Name: "shown", Value: 5, Pass: true, Command: "make bench"},
-		{Name: "of another command", Command: "make size"},
+		{Name: "from another command", Command: "make size"},
 	}
 	require.NoError(t, writeDocs(dir, tables(), bars))
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -77,7 +77,7 @@ func TestWriteDocs(t *testing.T) {
 		"(launch.svg)", "- Open MPI 4.1.4\n", "| ssh | 60 | 3.5 | - |\n"} {
 		require.Contains(t, page, want)
 	}
-	require.NotContains(t, page, "of another command")
+	require.NotContains(t, page, "from another command")
 	require.NotContains(t, page, "micro.svg")
 	require.Equal(t, docsPage(tables(), nil, nil), docsPage(tables(), nil, nil))
 	require.NotContains(t, docsPage(tables(), nil, nil), "## Bars")
@@ -101,7 +101,7 @@ func TestRun(t *testing.T) {
 	all := tables()
 	require.NoError(t, report.Save(all[len(all)-1]))
 	require.NoError(t, run(comparison, docs))
-	require.Equal(t, before, text(), "nothing of that compares")
+	require.Equal(t, before, text(), "the table is not part of the comparison")
 	require.FileExists(t, filepath.Join(out, "bench.json"))
 
 	for _, table := range all {
@@ -112,13 +112,13 @@ func TestRun(t *testing.T) {
 	require.Equal(t, "a\n<!-- compared: begin -->\n"+want+"<!-- compared: end -->\nb\n", text())
 }
 
-// TestThePageHasThePlace: the properties in docs/explanation/comparison.md are those of compared.md.
-func TestThePageHasThePlace(t *testing.T) {
+// TestThePageHasTheProperties checks that docs/explanation/comparison.md has the properties of compared.md.
+func TestThePageHasTheProperties(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/explanation/comparison.md")
 	require.NoError(t, err)
 	_, rest, ok := strings.Cut(string(text), "<!-- compared: begin")
 	require.True(t, ok)
 	_, rest, _ = strings.Cut(rest, "\n")
-	require.True(t, strings.HasPrefix(rest, properties), "make bench writes them anew")
+	require.True(t, strings.HasPrefix(rest, properties), "make bench updates them")
 	require.Contains(t, rest, "<!-- compared: end -->")
 }

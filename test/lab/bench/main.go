@@ -18,8 +18,8 @@ import (
 )
 
 func main() {
-	comparison := flag.String("page", "", "`FILE` with the table that is compared; default: none")
-	docs := flag.String("docs", "", "`DIR` of the pictures; default: docs/explanation/bench of the module")
+	comparison := flag.String("page", "", "update the comparison table in `FILE` [none]")
+	docs := flag.String("docs", "", "write the page and its pictures to `DIR` [docs/explanation/bench]")
 	flag.Parse()
 	if err := run(*comparison, *docs); err != nil {
 		fmt.Fprintln(os.Stderr, "bench: "+err.Error())
@@ -41,7 +41,7 @@ func run(comparison, docs string) error {
 	}
 	all, err := report.Read(out)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w; nothing is changed (make bench measures)", err)
+		return fmt.Errorf("%w; nothing is changed (run make bench first)", err)
 	}
 	if err != nil {
 		return err
@@ -70,8 +70,8 @@ func run(comparison, docs string) error {
 	return page.Put(comparison, "compared", table)
 }
 
-// writeDocs writes the page and a picture for each table. Pictures of tables that
-// are no more go.
+// writeDocs writes the page, and a picture for each table. It removes the pictures of tables that
+// no longer exist.
 func writeDocs(dir string, all []report.Table, bars []figure.Row) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -102,7 +102,7 @@ func writeDocs(dir string, all []report.Table, bars []figure.Row) error {
 	return os.WriteFile(filepath.Join(dir, "README.md"), []byte(docsPage(all, bars, drawn)), 0o644)
 }
 
-// docsPage is docs/explanation/bench/README.md.
+// docsPage returns the text of docs/explanation/bench/README.md.
 func docsPage(all []report.Table, bars []figure.Row, drawn map[string]bool) string {
 	var b strings.Builder
 	b.WriteString("# Benchmarks\n\nThis page compares Muster with mpi-operator and shows what Muster costs. It is for people who choose a launcher, and for developers who change one.\n\n`make bench` measures all of it and writes this page; out/bench.json has every sample. Cells are medians, followed by the smallest and the largest sample.\n" +
@@ -128,7 +128,7 @@ func docsPage(all []report.Table, bars []figure.Row, drawn map[string]bool) stri
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// barsTable are the figures of out/SUITE.json that make bench shows, each with its bar.
+// barsTable returns a table of the figures of out/SUITE.json that make bench measures, each with its bar.
 func barsTable(rows []figure.Row) string {
 	var b strings.Builder
 	for _, r := range rows {
@@ -154,12 +154,12 @@ func barsTable(rows []figure.Row) string {
 //go:embed compared.md
 var properties string
 
-// comparison is a table with lines in docs/explanation/comparison.md.
+// comparison is a measured table that provides lines of docs/explanation/comparison.md.
 type comparison struct {
 	table string
-	drawn bool              // only the columns of the picture
-	least bool              // at the smallest size, not the largest
-	names map[string]string // of columns whose own need the table's title
+	drawn bool              // use only the columns that the picture shows
+	least bool              // use the smallest size, not the largest
+	names map[string]string // longer names of columns whose own name is unclear without the table's title
 }
 
 func comparisons() []comparison {
@@ -179,8 +179,8 @@ func comparisons() []comparison {
 	}
 }
 
-// compared returns the table of docs/explanation/comparison.md: the properties, and a line for each column of the
-// tables that compare, at one size. Without such a table: false.
+// compared returns the table of docs/explanation/comparison.md: the properties, then a line for each column of the
+// compared tables, at one size. It returns false if none of these tables was measured.
 func compared(all []report.Table) (string, bool) {
 	var b strings.Builder
 	for _, c := range comparisons() {
@@ -204,7 +204,7 @@ func compared(all []report.Table) (string, bool) {
 	return properties + b.String(), b.Len() > 0
 }
 
-// figureLine is one line of figures; empty when Muster or both others have none.
+// figureLine returns one line of figures, or "" if Muster or both of the others have none.
 func figureLine(t report.Table, column int, names map[string]string, size int) string {
 	c := t.Columns[column]
 	if name, ok := names[c.Name]; ok {
@@ -233,9 +233,9 @@ func figureLine(t report.Table, column int, names map[string]string, size int) s
 	return line + " |\n"
 }
 
-// figureCell are the figures of the rows that have one of these words in their name, in
-// the table's order. What stands behind a comma in a name is not looked at. A row tells
-// in what its name differs from the first one's plain name.
+// figureCell returns the figures of the rows with one of these words in their name, in
+// the table's order. The part of a name after a comma is not searched. If a row's name differs
+// from the first such row's name up to the comma, the difference precedes the figure.
 func figureCell(t report.Table, column, size int, words []string) string {
 	var cells []string
 	plain := ""

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// All contenders' launchers run the same, on the same image; nothing is left to be filled in.
+// TestObjects checks that all contenders run the same command on the same image, with no placeholder left.
 func TestObjects(t *testing.T) {
 	want := []any{"mpirun", "--allow-run-as-root", "--bind-to", "none", "sh", "-c", `echo "rank $OMPI_COMM_WORLD_RANK"`}
 	for _, c := range contenders() {

@@ -19,7 +19,7 @@ import (
 
 const space = "bench-apply"
 
-// options are the command line.
+// options holds the flags of the command line.
 type options struct {
 	bin     string
 	image   string
@@ -27,24 +27,24 @@ type options struct {
 	rounds  int
 }
 
-// world is the cluster, and what we have changed in it.
+// world is the cluster and the changes that the benchmark made in it.
 type world struct {
 	*measure.World
 	image    string
-	versions []string // of what runs
-	jobs     int      // applied so far
+	versions []string // versions of the programs in the image
+	jobs     int      // number of jobs applied so far
 }
 
 func main() { program.Main("apply", run) }
 
 func run(ctx context.Context) (err error) {
 	o := options{workers: measure.Sizes{2, 20, 60}}
-	flag.StringVar(&o.bin, "bin", "bin", "`DIR` of the controller's binary")
-	flag.Var(&o.workers, "workers", "sizes of the jobs, `N,N`")
+	flag.StringVar(&o.bin, "bin", "bin", "run the controller's binary in `DIR`")
+	flag.Var(&o.workers, "workers", "run jobs of `N,N` workers")
 	flag.IntVar(&o.rounds, "rounds", 3, "run each contender `N` times at each size")
-	flag.StringVar(&o.image, "image", "localhost/muster-bench:dev", "`NAME` of the image of images/bench")
+	flag.StringVar(&o.image, "image", "localhost/muster-bench:dev", "use the image `NAME`, built from images/bench")
 	flag.Parse()
-	if _, err := operator.MPI().Build(ctx); err != nil { // minutes, the first time
+	if _, err := operator.MPI().Build(ctx); err != nil { // takes minutes the first time
 		return err
 	}
 	m, err := measure.New("apply")
@@ -63,7 +63,7 @@ func run(ctx context.Context) (err error) {
 	return w.report(o, results)
 }
 
-// prepare brings both kinds, and starts both operators.
+// prepare installs both kinds and starts both operators.
 func (w *world) prepare(ctx context.Context, bin string) error {
 	if err := w.Install(ctx); err != nil {
 		return err
@@ -90,11 +90,11 @@ func (w *world) prepare(ctx context.Context, bin string) error {
 	if err != nil {
 		return err
 	}
-	w.Later("end mpi-operator", func(context.Context) error { return theirs.End() })
+	w.Later("stop mpi-operator", func(context.Context) error { return theirs.End() })
 	return nil
 }
 
-// column is one of the table.
+// column is a column of the table, computed from a result.
 type column struct {
 	name, unit string
 	of         func(result) float64
@@ -111,7 +111,7 @@ func columns() []column {
 	}
 }
 
-// samples are a column's, of one contender at one size.
+// samples returns a column's values for one contender at one size.
 func samples(results []result, key string, n int, of func(result) float64) (list []float64) {
 	for _, r := range results {
 		if r.Contender == key && r.Workers == n {
@@ -152,7 +152,7 @@ func (w *world) report(o options, results []result) error {
 	return figures(o, results)
 }
 
-// figures records the first rank's line of each, and ours over theirs.
+// figures records the time to the first rank's line of each contender, and the ratio of ours to each of the others.
 func figures(o options, results []result) error {
 	raw := map[string]any{"jobs": results}
 	var rows []figure.Row

@@ -25,17 +25,17 @@ import (
 //go:embed testdata
 var testdata embed.FS
 
-// mpirun is the launcher's command.
+// mpirun is the launcher's command, in YAML.
 const mpirun = `[mpirun, --allow-run-as-root, --bind-to, none, sh, -c, 'echo "rank $OMPI_COMM_WORLD_RANK"']`
 
 var mpiJobs = schema.GroupVersionKind{Group: "kubeflow.org", Version: "v2beta1", Kind: "MPIJob"}
 
-// contender is an operator, and the object that it takes.
+// contender is an operator and the object that it runs.
 type contender struct {
 	key, name string
-	file      string // of testdata
-	policy    string // of an MPIJob, when its launcher is made
-	program   string // as which it speaks to the API server
+	file      string // in testdata
+	policy    string // launcherCreationPolicy of an MPIJob
+	program   string // the operator's user agent in the audit log
 }
 
 func contenders() []contender {
@@ -46,19 +46,19 @@ func contenders() []contender {
 	}
 }
 
-// result is what was seen of one job; times are seconds from apply.
+// result is what was observed of one job. Times are seconds from apply.
 type result struct {
 	Contender                  string
 	Workers                    int
 	FirstLine, LastLine, Ended float64
 	Restarts                   int // of the launcher
 	Requests                   int
-	Objects                    int // that the job was made into, pods too
+	Objects                    int // created for the job, including pods
 	Asked                      map[string]int
 	Made                       []string
 }
 
-// all runs everything, contenders taking turns. The first job of each, of two workers, is for warming up.
+// all runs all jobs; contenders take turns. The first job of each contender has two workers and is a warm-up.
 func (w *world) all(ctx context.Context, o options) (results []result, err error) {
 	for round := range o.rounds + 1 {
 		for _, n := range o.workers {
@@ -84,7 +84,7 @@ func (w *world) all(ctx context.Context, o options) (results []result, err error
 	return results, nil
 }
 
-// object reads a contender's.
+// object returns the contender's object from its template.
 func (c contender) object(image, name string, n int) (*unstructured.Unstructured, error) {
 	text, err := testdata.ReadFile("testdata/" + c.file)
 	if err != nil {
@@ -97,7 +97,7 @@ func (c contender) object(image, name string, n int) (*unstructured.Unstructured
 	return o, err
 }
 
-// run applies one job, waits for its end, and removes it.
+// run applies one job, waits for its end, and deletes it.
 func (w *world) run(ctx context.Context, c contender, n int) (r result, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 8*time.Minute)
 	defer cancel()
@@ -125,7 +125,7 @@ func (w *world) run(ctx context.Context, c contender, n int) (r result, err erro
 		return r, errors.Join(err, told(ctx))
 	}
 	if seen.InPhase("Succeeded") != 1 {
-		return r, errors.Join(errors.New("the job has failed"), told(ctx))
+		return r, errors.Join(errors.New("the job failed"), told(ctx))
 	}
 	r.Ended = seen.Phases[measure.Phase{Job: name, Name: "Succeeded"}].Sub(applied).Seconds()
 	if err := w.lines(ctx, &r, applied); err != nil {
@@ -134,7 +134,7 @@ func (w *world) run(ctx context.Context, c contender, n int) (r result, err erro
 	if err := w.count(ctx, c, &r, before, applied); err != nil {
 		return r, err
 	}
-	if c.key == "mpi" && w.versions == nil { // its workers still run
+	if c.key == "mpi" && w.versions == nil { // its workers are still running
 		if w.versions, err = measure.Versions(ctx, space, name+"-worker-0", "mpirun --version | head -n 1; /muster/agent version; /usr/sbin/sshd -V 2>&1"); err != nil {
 			return r, err
 		}
@@ -142,7 +142,7 @@ func (w *world) run(ctx context.Context, c contender, n int) (r result, err erro
 	return r, w.remove(ctx, job)
 }
 
-// lines finds the launcher's pod that did it, and the ranks' lines.
+// lines finds the launcher's pod that succeeded, and reads the ranks' lines from its log.
 func (w *world) lines(ctx context.Context, r *result, applied time.Time) error {
 	var pods corev1.PodList
 	if err := w.Client.List(ctx, &pods, client.InNamespace(space)); err != nil {
@@ -157,13 +157,13 @@ func (w *world) lines(ctx context.Context, r *result, applied time.Time) error {
 		launchers++
 		for _, c := range p.Status.ContainerStatuses {
 			r.Restarts += int(c.RestartCount)
-			if end := c.State.Terminated; end != nil && end.ExitCode == 0 { // the pod's phase comes later
+			if end := c.State.Terminated; end != nil && end.ExitCode == 0 { // the pod's phase changes later
 				done = p.Name
 			}
 		}
 	}
 	if workers != r.Workers || done == "" {
-		return fmt.Errorf("%d workers and %d launchers, of which %q ended well", workers, launchers, done)
+		return fmt.Errorf("found %d workers and %d launchers (succeeded: %q)", workers, launchers, done)
 	}
 	r.Restarts += launchers - 1
 	log, err := measure.Lines(ctx, space, done)
@@ -177,14 +177,14 @@ func (w *world) lines(ctx context.Context, r *result, applied time.Time) error {
 		}
 	}
 	if len(ranks) != r.Workers {
-		return fmt.Errorf("%d ranks' lines of %d in:\n%v", len(ranks), r.Workers, log)
+		return fmt.Errorf("found lines of %d ranks, not %d, in:\n%v", len(ranks), r.Workers, log)
 	}
 	r.FirstLine = slices.MinFunc(ranks, time.Time.Compare).Sub(applied).Seconds()
 	r.LastLine = slices.MaxFunc(ranks, time.Time.Compare).Sub(applied).Seconds()
 	return nil
 }
 
-// count finds what was made and what was asked for.
+// count counts the objects that were created for the job, and the requests.
 func (w *world) count(ctx context.Context, c contender, r *result, before []string, applied time.Time) error {
 	now, err := made(ctx)
 	if err != nil {
@@ -202,7 +202,7 @@ func (w *world) count(ctx context.Context, c contender, r *result, before []stri
 	}
 	asked := audit.Of(all, c.program, space)
 	if len(asked) == 0 {
-		return fmt.Errorf("the audit log has no request of %s", c.program)
+		return fmt.Errorf("the audit log has no request by %s", c.program)
 	}
 	for _, q := range all {
 		if strings.HasPrefix(q.User, "system:serviceaccount:"+space+":") {
@@ -213,13 +213,13 @@ func (w *world) count(ctx context.Context, c contender, r *result, before []stri
 	return nil
 }
 
-// made lists the namespace's objects, but for jobs' own, events, and what Kubernetes keeps about a Service.
+// made lists the objects in the namespace, except the jobs themselves, events, and what Kubernetes keeps about a Service.
 func made(ctx context.Context) ([]string, error) {
 	text, err := kube.Kubectl(ctx, space, nil, "get", "pods,services,configmaps,secrets,serviceaccounts,roles,rolebindings,jobs.batch", "-o", "name")
 	return strings.Fields(text), err
 }
 
-// told is what there is to see of a job that went wrong.
+// told returns the pods and events of a job that failed, as an error.
 func told(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	pods, err := kube.Kubectl(ctx, space, nil, "get", "pods", "-o", "wide")
@@ -227,12 +227,12 @@ func told(ctx context.Context) error {
 	return errors.Join(fmt.Errorf("%s\n%s", pods, events), err, err2)
 }
 
-// remove takes a job away, and waits for its pods.
+// remove deletes a job and waits until its pods are gone.
 func (w *world) remove(ctx context.Context, job *unstructured.Unstructured) error {
 	if err := w.Client.Delete(ctx, job); err != nil {
 		return err
 	}
-	return w.Await(ctx, 2*time.Minute, "the job's pods to go", func() (bool, error) {
+	return w.Await(ctx, 2*time.Minute, "the job's pods to be removed", func() (bool, error) {
 		left, err := kube.Kubectl(ctx, space, nil, "get", "pods,jobs.batch", "-o", "name")
 		return err == nil && left == "", err
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The contenders differ in how mpirun reaches the workers, and in nothing else.
+// TestContendersRunTheSame checks that the contenders differ only in how mpirun reaches the workers.
 func TestContendersRunTheSame(t *testing.T) {
 	for _, c := range contenders() {
 		p := c.launcher("i", 3, "/k")

@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/test/suite/program"
 )
 
-// options are the command line.
+// options holds the flags of the command line.
 type options struct {
 	workers measure.Sizes
 	rounds  int
@@ -30,19 +30,19 @@ func main() { program.Main("hold", run) }
 
 func run(ctx context.Context) (err error) {
 	o := options{workers: measure.Sizes{20, 60}}
-	flag.Var(&o.workers, "workers", "sizes of the jobs, `N,N`")
+	flag.Var(&o.workers, "workers", "run jobs of `N,N` workers")
 	flag.IntVar(&o.rounds, "rounds", 1, "run each contender `N` times at each size")
-	flag.StringVar(&o.only, "only", "", "only these contenders, separated by commas")
-	flag.StringVar(&o.image, "image", "localhost/muster-bench:dev", "`NAME` of the image of images/bench")
+	flag.StringVar(&o.only, "only", "", "run only these contenders, separated by commas [all]")
+	flag.StringVar(&o.image, "image", "localhost/muster-bench:dev", "use the image `NAME`, built from images/bench")
 	flag.Parse()
 	chosen := slices.DeleteFunc(contenders(), func(c contender) bool {
 		return o.only != "" && !slices.Contains(strings.Split(o.only, ","), c.key)
 	})
 	if len(chosen) == 0 {
-		return fmt.Errorf("-only=%s: there are muster, attached, kubexec and flat", o.only)
+		return fmt.Errorf("-only=%s: unknown contender: use muster, attached, kubexec or flat", o.only)
 	}
 	if o.kubectl = os.Getenv("MUSTER_KUBECTL"); o.kubectl == "" {
-		return errors.New("no $MUSTER_KUBECTL: a kubectl of the cluster's version is wanted: eval \"$(go -C test/lab/cluster run . env)\"")
+		return errors.New("MUSTER_KUBECTL is not set: it must name a kubectl of the cluster's version: run eval \"$(go -C test/lab/cluster run . env)\"")
 	}
 	m, err := measure.New("hold")
 	if err != nil {
@@ -57,18 +57,18 @@ func run(ctx context.Context) (err error) {
 	return w.report(o, chosen, results)
 }
 
-// column is one of the table, computed from a run.
+// column is a column of the table, computed from a run.
 type column struct {
 	name, unit string
 	of         func(result) float64
 }
 
-// each divides by the number of workers.
+// each divides a quantity by the number of workers.
 func each(of func(result) float64) func(result) float64 {
 	return func(r result) float64 { return of(r) / float64(r.Workers) }
 }
 
-// columns in the table's order; the figures name them by these indexes.
+// columns returns the columns in the table's order. The constants below are indexes into it.
 func columns() []column {
 	return []column{
 		{"streams held, all launched", "streams", func(r result) float64 { return r.Launched.Streams }},
@@ -90,7 +90,7 @@ const (
 	whole      = 7
 )
 
-// samples are a column's, of one contender at one size.
+// samples returns a column's values for one contender at one size.
 func samples(results []result, key string, n int, of func(result) float64) (list []float64) {
 	for _, r := range results {
 		if r.Contender == key && r.Workers == n {
@@ -100,7 +100,7 @@ func samples(results []result, key string, n int, of func(result) float64) (list
 	return list
 }
 
-// report saves the table, and the figures where they were measured.
+// report saves the table and records the figures.
 func (w *world) report(o options, chosen []contender, results []result) error {
 	t := report.Table{Name: "hold", Title: "What the API server holds for a job that runs", Order: 30, Over: "workers",
 		Drawn: []int{streams, goroutines}, Command: "make bench-hold"}
@@ -131,7 +131,7 @@ func (w *world) report(o options, chosen []contender, results []result) error {
 	return w.figures(o, results)
 }
 
-// figures records what there is of Muster's and of kubexec.sh's.
+// figures records the figures of the contenders that were measured.
 func (w *world) figures(o options, results []result) error {
 	raw := map[string]any{"runs": results}
 	var rows []figure.Row
@@ -159,12 +159,12 @@ func (w *world) figures(o options, results []result) error {
 	return figure.Report("make bench-hold", "bench-hold", raw, rows...)
 }
 
-// reading is what the API server says of itself.
+// reading holds metrics of the API server.
 type reading = measure.Server
 
-// read collects the API server's garbage, and reads its metrics.
+// read makes the API server collect its garbage, and reads its metrics.
 func (w *world) read(ctx context.Context) (reading, error) {
-	for range 2 { // what lies in pools outlives the first collection
+	for range 2 { // pooled memory survives the first collection
 		if _, err := w.Fetch(ctx, "/debug/pprof/heap?gc=1"); err != nil {
 			return reading{}, err
 		}

@@ -21,34 +21,34 @@ import (
 )
 
 const (
-	// settle is how long pods have run before the first reading: the kubelets have said
-	// what they had to say, and the API server has forgotten some of it.
+	// settle is how long pods run before the first reading. By then the kubelets have sent
+	// their status updates, and the API server has released some of that memory.
 	settle = 15 * time.Second
-	// into is when the last reading is, from all ranks' lines on.
+	// into is the time from the last rank's line to the last reading.
 	into = 2 * time.Minute
 )
 
 const logPath = "/api/v1/namespaces/" + space + "/pods/" + launcher + "/log"
 
-// world is the cluster, and a client for the API server's own numbers.
+// world is the cluster, and a client for the API server's own metrics.
 type world struct {
 	*measure.World
 	image    string
 	kubectl  string
-	versions []string // of what runs
+	versions []string // versions of the programs in the image
 }
 
-// result is what was seen in one run.
+// result is what was observed in one run.
 type result struct {
 	Contender                 string
 	Workers                   int
 	Before, Launched, Into    reading
-	Until, Meanwhile, ToEnd   int // requests: until all ranks had printed, from there to the last reading, in all
+	Until, Meanwhile, ToEnd   int // requests: until all ranks had printed, from then to the last reading, and in total
 	Asked                     map[string]int
 	LaunchSeconds, EndSeconds float64
 }
 
-// all runs everything, contenders taking turns.
+// all runs all jobs; contenders take turns.
 func (w *world) all(ctx context.Context, o options, chosen []contender) (results []result, err error) {
 	if err := w.Spaces(ctx, "privileged", space); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (w *world) all(ctx context.Context, o options, chosen []contender) (results
 	return results, nil
 }
 
-// run is one job from its workers' start to its end. It leaves no pod.
+// run runs one job, from its workers' start to its end, and deletes its pods.
 func (w *world) run(ctx context.Context, c contender, n int) (r result, err error) {
 	ctx, cancel := context.WithTimeout(ctx, into+5*time.Minute)
 	defer cancel()
@@ -95,7 +95,7 @@ func (w *world) run(ctx context.Context, c contender, n int) (r result, err erro
 			return r, err
 		}
 	}
-	if err := w.Await(ctx, time.Minute, "streams of others to end", func() (bool, error) {
+	if err := w.Await(ctx, time.Minute, "other streams to end", func() (bool, error) {
 		r.Before, err = w.read(ctx)
 		return err == nil && r.Before.Streams == 0, err
 	}); err != nil {
@@ -125,7 +125,7 @@ func (w *world) run(ctx context.Context, c contender, n int) (r result, err erro
 	return r, w.count(&r)
 }
 
-// count finds in the audit log what the launcher's service account asked for.
+// count counts the requests of the launcher's service account in the audit log.
 func (w *world) count(r *result) error {
 	all, err := audit.Since(w.Audit, r.Before.At)
 	if err != nil {
@@ -146,12 +146,12 @@ func (w *world) count(r *result) error {
 	}
 	r.ToEnd, r.Asked = len(own), audit.Count(own)
 	if len(own) == 0 {
-		return errors.New("the audit log has no request of the launcher's")
+		return errors.New("the audit log has no request by the launcher")
 	}
 	return nil
 }
 
-// running: the container of each worker runs.
+// running reports whether the container of each worker runs.
 func (w *world) running(ctx context.Context, n int) (bool, error) {
 	var pods corev1.PodList
 	if err := w.Client.List(ctx, &pods, client.InNamespace(space)); err != nil {
@@ -166,29 +166,29 @@ func (w *world) running(ctx context.Context, n int) (bool, error) {
 	return running == n, nil
 }
 
-// printed: each rank has said a line. A launcher that has ended will print no more.
+// printed reports whether each rank has printed a line. It fails if the launcher ended before that.
 func (w *world) printed(ctx context.Context, n int) (bool, error) {
 	if over, err := w.ended(ctx); over || err != nil {
-		return over, errors.Join(err, errors.New("the job has ended before all ranks had printed"))
+		return over, errors.Join(err, errors.New("the job ended before all ranks had printed"))
 	}
 	log, err := w.Fetch(ctx, logPath)
 	return strings.Count("\n"+string(log), "\nrank ") == n, err
 }
 
-// ended: mpirun has, and well.
+// ended reports whether mpirun has ended. It is an error if the launcher's pod failed.
 func (w *world) ended(ctx context.Context) (bool, error) {
 	var p corev1.Pod
 	if err := w.Client.Get(ctx, client.ObjectKey{Namespace: space, Name: launcher}, &p); err != nil {
 		return false, err
 	}
 	if p.Status.Phase == corev1.PodFailed {
-		log, _ := w.Fetch(ctx, logPath) // it is said beside the error
-		return true, fmt.Errorf("the launcher has failed:\n%s", log)
+		log, _ := w.Fetch(ctx, logPath) // best effort: the log explains the error below
+		return true, fmt.Errorf("the launcher failed:\n%s", log)
 	}
 	return p.Status.Phase == corev1.PodSucceeded, nil
 }
 
-// clear takes the pods away.
+// clear deletes the pods.
 func (w *world) clear(ctx context.Context) error {
 	_, err := kube.Kubectl(ctx, space, nil, "delete", "pods", "--all", "--grace-period=1", "--timeout=100s")
 	return err
@@ -203,14 +203,14 @@ const (
 // contender is a way for mpirun to reach the workers.
 type contender struct {
 	key, name string
-	worker    []string          // a worker's command
-	before    []string          // words before mpirun
-	options   []string          // of mpirun's
+	worker    []string          // command of a worker
+	before    []string          // arguments before mpirun
+	options   []string          // options of mpirun
 	env       map[string]string // of the launcher
-	once      bool              // shown beside the others: in the first round, at the first size
+	once      bool              // for comparison only: runs in the first round, at the first size
 }
 
-// contenders in the order in which they take turns.
+// contenders returns the contenders in the order in which they take turns.
 func contenders() []contender {
 	agent, sleep := []string{"/muster/agent", "worker"}, []string{"sleep", "infinity"}
 	run := []string{"/muster/agent", "run", "--job=" + job}
@@ -227,12 +227,12 @@ func contenders() []contender {
 	}
 }
 
-// rank prints a line and outlives the last reading.
+// rank is the command of a rank: it prints a line and runs until after the last reading.
 const rank = `echo "rank $OMPI_COMM_WORLD_RANK"; exec sleep 130`
 
 func worker(i int) string { return fmt.Sprintf("%s-worker-%d", job, i) }
 
-// common are the objects that all runs of one size have.
+// common returns the objects that all runs of one size share.
 func common(n int) []any {
 	var names []string
 	hosts := ""
@@ -248,7 +248,7 @@ func common(n int) []any {
 		corev1.ConfigMap{TypeMeta: kube.Kind("v1", "ConfigMap"), ObjectMeta: kube.Named(job), Data: map[string]string{"hostfile": hosts}})
 }
 
-// workers are the pods that wait to be reached.
+// workers returns the workers' pods.
 func (c contender) workers(image string, n int) (pods []any) {
 	for i := range n {
 		p := pod(image, worker(i), "worker", c.worker)
@@ -259,7 +259,7 @@ func (c contender) workers(image string, n int) (pods []any) {
 	return pods
 }
 
-// launcher is the pod that has mpirun, and kubectl of the machine's path.
+// launcher returns the launcher's pod, in which mpirun and this machine's kubectl are available.
 func (c contender) launcher(image string, n int, kubectl string) corev1.Pod {
 	var argv []string
 	if c.before != nil {
@@ -281,7 +281,7 @@ func (c contender) launcher(image string, n int, kubectl string) corev1.Pod {
 	return p
 }
 
-// pod is one that is soon gone when it is deleted: sleep as PID 1 does not hear SIGTERM.
+// pod returns a pod with a short grace period, because sleep as PID 1 ignores SIGTERM.
 func pod(image, name, role string, command []string) corev1.Pod {
 	soon := int64(1)
 	return corev1.Pod{TypeMeta: kube.Kind("v1", "Pod"),

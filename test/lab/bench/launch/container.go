@@ -24,11 +24,11 @@ import (
 	"github.com/musterhq/muster/test/suite/proc"
 )
 
-// container is one of the nodes' on this machine, by its first process.
+// container is a container of a worker or launcher on this machine, identified by its first process.
 type container struct {
 	pid     int
 	env     []string
-	cgroups []string // directories, of each hierarchy
+	cgroups []string // one directory in each hierarchy
 	usage   string   // file with the CPU time
 }
 
@@ -42,7 +42,7 @@ func containers(pods []string) (map[string]container, error) {
 	for _, pod := range pods {
 		switch here := all[pod]; len(here) {
 		case 0:
-			return nil, fmt.Errorf("find containers: that of %s is not on this machine", pod)
+			return nil, fmt.Errorf("find containers: pod %s has none on this machine", pod)
 		case 1:
 			c := container{pid: here[0].PID, env: here[0].Env}
 			if err := c.readCgroups(); err != nil {
@@ -66,7 +66,7 @@ func (c *container) readCgroups() error {
 	return nil
 }
 
-// cgroups gives the directories of a process's cgroups, and the file with their CPU time.
+// cgroups returns the directories of a process's cgroups, and the file with their CPU time.
 func cgroups(text string, unified bool) (dirs []string, usage string) {
 	for line := range strings.Lines(text) {
 		words := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
@@ -88,7 +88,7 @@ func cgroups(text string, unified bool) (dirs []string, usage string) {
 	return dirs, usage
 }
 
-// cpu is the CPU time of the container so far, in seconds.
+// cpu returns the CPU time of the container so far, in seconds.
 func (c container) cpu() (float64, error) {
 	text, err := os.ReadFile(c.usage)
 	if err != nil {
@@ -110,7 +110,7 @@ func cpuSeconds(text string) (float64, error) {
 	return 0, fmt.Errorf("read CPU time: %q", text)
 }
 
-// pss is the sum of the proportional set sizes of the container's processes, in MB.
+// pss returns the sum of the proportional set sizes of the container's processes, in MB.
 func (c container) pss() (mb float64, err error) {
 	list, err := os.ReadFile(filepath.Join(c.cgroups[0], "cgroup.procs"))
 	if err != nil {
@@ -121,7 +121,7 @@ func (c container) pss() (mb float64, err error) {
 		if err != nil {
 			return 0, fmt.Errorf("read memory: %w", err)
 		}
-		if bytes, err := proc.PSS(pid); err == nil { // or it has ended
+		if bytes, err := proc.PSS(pid); err == nil { // a process may have ended meanwhile
 			mb += bytes / 1e6
 		}
 	}
@@ -131,13 +131,13 @@ func (c container) pss() (mb float64, err error) {
 	return mb, nil
 }
 
-// enter is a script in the container: its namespaces, its cgroup, its environment.
+// enter returns a command that runs a script in the container, with its namespaces, cgroup and environment.
 func (c container) enter(ctx context.Context, script string, env ...string) *exec.Cmd {
 	return c.command(ctx, []string{"--all", "--", "/bin/sh", "-c", script}, env)
 }
 
-// outside is the same with this machine's process numbers, as an agent needs them that enters
-// other containers.
+// outside is like enter, but keeps this machine's PID namespace: an agent that enters
+// other containers needs their PIDs on this machine.
 func (c container) outside(ctx context.Context, script string, env ...string) *exec.Cmd {
 	return c.command(ctx, []string{"--mount", "--net", "--uts", "--ipc", "--", "unshare", "--mount", "/bin/sh", "-c",
 		"mount -t proc proc /proc && " + script}, env)
@@ -154,12 +154,12 @@ func (c container) command(ctx context.Context, nsenter, env []string) *exec.Cmd
 	return cmd
 }
 
-// path is a file of the container as this machine sees it.
+// path returns the path of a container's file on this machine.
 func (c container) path(name string) string { return fmt.Sprintf("/proc/%d/root%s", c.pid, name) }
 
 var selector = client.MatchingLabels{"muster.dev/role": "worker"}
 
-// create makes n workers.
+// create creates n workers.
 func (w *world) create(ctx context.Context, n int, pid1 []string) error {
 	var objects []any
 	for i := range n {
@@ -168,14 +168,14 @@ func (w *world) create(ctx context.Context, n int, pid1 []string) error {
 	return kube.Apply(ctx, w.ns, objects...)
 }
 
-// remove takes all workers away.
+// remove deletes all workers.
 func (w *world) remove(ctx context.Context) error {
 	_, err := kube.Kubectl(ctx, w.ns, nil, "delete", "pods", "-l", "muster.dev/role=worker", "--timeout=120s")
 	return err
 }
 
-// ready follows the workers until n of them are Ready. It gives their addresses, and the moment
-// at which it saw the last one.
+// ready watches the workers until n of them are Ready. It returns their addresses, and the time
+// at which the watch saw the last one.
 func (w *world) ready(ctx context.Context, n int) (addresses map[string]string, at time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
 	defer cancel()
@@ -192,7 +192,7 @@ func (w *world) ready(ctx context.Context, n int) (addresses map[string]string, 
 			return nil, at, fmt.Errorf("watch workers: %v", event.Object)
 		}
 		if event.Type == watch.Deleted {
-			return nil, at, fmt.Errorf("watch workers: %s is gone", pod.Name)
+			return nil, at, fmt.Errorf("watch workers: %s was deleted", pod.Name)
 		}
 		for _, c := range pod.Status.Conditions {
 			if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
@@ -206,18 +206,18 @@ func (w *world) ready(ctx context.Context, n int) (addresses map[string]string, 
 	return nil, at, fmt.Errorf("watch workers: %d of %d are Ready: %w", len(addresses), n, errors.Join(ctx.Err()))
 }
 
-// nsenterAgent is an rsh agent with a table of process ids by host. It runs with the machine's
-// process numbers. What it starts has a container's capabilities: with all of them hwloc,
-// in each daemon, reads more of the machine's devices than it may in a container.
+// nsenterAgent is an rsh agent with a table of PIDs by host. It runs in the machine's
+// PID namespace. The processes that it starts have a container's capabilities: with all capabilities, hwloc
+// in each daemon would read more of the machine's devices than it may in a container.
 const nsenterAgent = `read -r pid < /tmp/hosts/"$1"
 shift
 exec nsenter --target "$pid" --mount --uts --ipc --net --pid -- setpriv --bounding-set ` + capabilities + ` /bin/sh -c "$*"
 `
 
-// capabilities are those that containerd gives to a container.
+// capabilities are the capabilities that containerd gives to a container.
 const capabilities = "-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+net_raw,+sys_chroot,+mknod,+audit_write,+setfcap"
 
-// layFloor writes what the floor's launcher needs: the agent, its table and a hostfile.
+// layFloor writes the files that the floor's launcher needs: the agent, its table and a hostfile.
 func (w *world) layFloor(found map[string]container, addresses map[string]string) error {
 	c := w.launchers[floorPod]
 	if err := errors.Join(os.RemoveAll(c.path("/tmp/hosts")), os.MkdirAll(c.path("/tmp/hosts"), 0o755)); err != nil {
@@ -237,7 +237,7 @@ func (w *world) layFloor(found map[string]container, addresses map[string]string
 const (
 	image   = "localhost/muster-bench:dev" // images/bench
 	jobName = "launch"
-	most    = 100 // workers that the Roles name
+	most    = 100 // number of workers that the Roles name
 )
 
 func worker(i int) string { return fmt.Sprintf("%s-worker-%d", jobName, i) }
@@ -249,8 +249,8 @@ func workers(n int) (all []string) {
 	return all
 }
 
-// rights are mpi-operator v1's for kubectl, those of test/e2e/manifests/pi.yaml for Muster, and for ssh what its
-// wait needs.
+// rights returns the rights of each launcher: mpi-operator v1's for kubectl, those of test/e2e/manifests/pi.yaml
+// for Muster, and the right to watch pods for ssh.
 func rights() []any {
 	look := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}}
 	exec := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/exec"}, Verbs: []string{"get", "create"}, ResourceNames: workers(most)}
@@ -262,9 +262,9 @@ func rights() []any {
 	return all
 }
 
-// launcher is a pod that waits to be entered. Its request is its weight when processors are
-// short. The floor's daemons and ranks are in its launcher's cgroup, so that one has the
-// weight of a launcher and of as many workers as there are.
+// launcher returns a pod that only sleeps; scripts are run in its container. Its CPU request is its weight when
+// processors are short. The floor's daemons and ranks run in the cgroup of the floor's launcher, so that pod has the
+// weight of a launcher and of all workers.
 func launcher(name string) corev1.Pod {
 	cpu, node := "200m", "node1"
 	if name == floorPod {

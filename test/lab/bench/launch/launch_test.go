@@ -26,7 +26,7 @@ func TestParse(t *testing.T) {
 	require.ErrorContains(t, err, `no contender "rsh"`)
 }
 
-// A script says how many workers, once, and holds in the end.
+// TestScripts checks that each script contains the number of workers once, and ends with hold.
 func TestScripts(t *testing.T) {
 	for _, c := range contenders() {
 		line := c.line(17)
@@ -67,7 +67,7 @@ func TestFill(t *testing.T) {
 	require.Equal(t, []float64{1, 0.5}, []float64{samples[0].Requests, samples[1].Requests})
 }
 
-// Every key of P-521 begins alike.
+// TestAuthorized checks the public key by its first bytes, which are the same for all P-521 keys.
 func TestAuthorized(t *testing.T) {
 	secret, err := sshKeys()
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestAuthorized(t *testing.T) {
 	require.Len(t, blob, 4+19+4+8+4+133)
 }
 
-// The round that warms up counts for the peak of memory and for nothing else.
+// TestRows checks that the warm-up round counts only for the peak of memory.
 func TestRows(t *testing.T) {
 	all := results{60: {
 		"muster":  {{Last: 9, CPU: 9, Peak: 30}, {Last: 1, CPU: 1}, {Last: 3, CPU: 1}, {Last: 2, CPU: 2}},

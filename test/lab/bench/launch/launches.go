@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// results are the samples of one table: by size, by contender, in order.
+// results are the samples of one table, by size and contender, in order.
 type results map[int]map[string][]sample
 
 func (r results) add(size int, name string, s sample) {
@@ -21,8 +21,7 @@ func (r results) add(size int, name string, s sample) {
 	r[size][name] = append(r[size][name], s)
 }
 
-// launches plays all contenders in turns on each size. Of each, the first sample is the one that warms
-// up.
+// launches runs all contenders in turns at each size. The first sample of each contender is the warm-up.
 func (w *world) launches(ctx context.Context, o options) (results, error) {
 	all := results{}
 	for _, size := range o.sizes {
@@ -33,8 +32,8 @@ func (w *world) launches(ctx context.Context, o options) (results, error) {
 	return all, nil
 }
 
-// launchOn makes workers that serve every contender: the agent is their PID 1, and sshd runs
-// beside it.
+// launchOn creates workers that serve all contenders: the agent is their PID 1, and sshd runs
+// next to it.
 func (w *world) launchOn(ctx context.Context, o options, size int, all results) (err error) {
 	if err := w.create(ctx, size, []string{"/muster/agent", "worker"}); err != nil {
 		return err
@@ -62,13 +61,13 @@ func (w *world) launchOn(ctx context.Context, o options, size int, all results) 
 	wait, err := w.serveSSH(ctx, found, addresses)
 	if wait != nil {
 		defer wait()
-		defer func() { err = errors.Join(err, remove()) }() // before wait
+		defer func() { err = errors.Join(err, remove()) }() // runs before wait
 	}
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	for round := range o.rounds + 1 { // the first warms up
+	for round := range o.rounds + 1 { // the first round is the warm-up
 		for _, c := range contenders() {
 			if !o.takes(c.name) {
 				continue
@@ -77,7 +76,7 @@ func (w *world) launchOn(ctx context.Context, o options, size int, all results) 
 			if err != nil {
 				return err
 			}
-			w.Say("%d workers, round %d, %-15s first %.2f s, last %.2f s, CPU %.2f s, with what was before %.2f s, %.0f MB held, %.0f streams",
+			w.Say("%d workers, round %d, %-15s first %.2f s, last %.2f s, CPU %.2f s, with dialing %.2f s, %.0f MB held, %.0f streams",
 				size, round, c.name, s.First, s.Last, s.CPU, s.Whole, s.Held, s.Streams)
 			all.add(size, c.name, s)
 		}
@@ -108,10 +107,10 @@ func (w *world) execFloor(ctx context.Context, size int) (s sample, err error) {
 	return s, err
 }
 
-// mostReady rounds of the second table: making workers takes most of the time.
+// mostReady is the maximum number of rounds of the second table, because creating workers takes most of the time.
 const mostReady = 3
 
-// readies plays the contenders whose workers are made anew.
+// readies runs the contenders with new workers each time.
 func (w *world) readies(ctx context.Context, o options) (results, error) {
 	all := results{}
 	for _, size := range o.ready {
@@ -132,7 +131,7 @@ func (w *world) readies(ctx context.Context, o options) (results, error) {
 	return all, nil
 }
 
-// readyOnce makes workers while the launcher waits for them.
+// readyOnce creates workers while the launcher waits for them.
 func (w *world) readyOnce(ctx context.Context, c contender, size int) (s sample, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*longest)
 	defer cancel()
@@ -143,7 +142,7 @@ func (w *world) readyOnce(ctx context.Context, c contender, size int) (s sample,
 	defer func() {
 		if err != nil {
 			cancel()
-			_ = r.end() // it was broken off
+			_ = r.end() // it fails, because the script was interrupted
 		}
 		err = errors.Join(err, w.remove(context.WithoutCancel(ctx)))
 	}()

@@ -21,11 +21,11 @@ import (
 	"github.com/musterhq/muster/test/suite/program"
 )
 
-// options are the command line.
+// options holds the flags of the command line.
 type options struct {
 	sizes, ready []int
 	rounds       int
-	only         []string // contenders
+	only         []string // contenders; none: all
 }
 
 func main() { program.Main("launch", run) }
@@ -61,10 +61,10 @@ func run(ctx context.Context) (err error) {
 
 func parse(args []string) (o options, err error) {
 	flags := flag.NewFlagSet("launch", flag.ContinueOnError)
-	sizes := flags.String("workers", "2,20,60", "`SIZES` to launch on")
-	ready := flags.String("ready", "60", "`SIZES` of the second table, whose workers are made anew; none: \"\"")
-	only := flags.String("only", "", "`LIST` of contenders (default: "+strings.Join(names(), ",")+")")
-	flags.IntVar(&o.rounds, "rounds", 4, "`N` rounds of the first table, besides the one that warms up; the second has 3 at most")
+	sizes := flags.String("workers", "2,20,60", "launch on `SIZES` workers")
+	ready := flags.String("ready", "60", "`SIZES` of the second table, with new workers each time; \"\": none")
+	only := flags.String("only", "", "run only this `LIST` of contenders ["+strings.Join(names(), ",")+"]")
+	flags.IntVar(&o.rounds, "rounds", 4, "run `N` rounds of the first table after the warm-up, and at most 3 of the second")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -89,24 +89,24 @@ func numbers(list string) (all []int, err error) {
 		}
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 1 {
-			return nil, fmt.Errorf("no number of workers: %q", word)
+			return nil, fmt.Errorf("invalid number of workers: %q", word)
 		}
 		all = append(all, n)
 	}
 	return all, nil
 }
 
-// takes tells whether a contender is wanted.
+// takes reports whether a contender was selected.
 func (o options) takes(name string) bool { return len(o.only) == 0 || slices.Contains(o.only, name) }
 
-// world is the cluster, and what we have made in it.
+// world is the cluster and the objects that the benchmark created in it.
 type world struct {
 	*measure.World
 	ns        string
 	launchers map[string]container // by pod
 }
 
-// prepare makes the namespace and the launchers, and puts into them what they need.
+// prepare creates the namespace and the launchers, and copies the programs into them.
 func (w *world) prepare(ctx context.Context) error {
 	path, err := w.Build(ctx, "bench/launch/inpod")
 	if err != nil {
@@ -153,10 +153,10 @@ func (w *world) prepare(ctx context.Context) error {
 	return w.slowDNS(ctx)
 }
 
-// lookup is how long the slow DNS takes. mpirun looks up each name three times.
+// lookup is the delay of the slow DNS. mpirun looks up each name three times.
 const lookup = time.Second / 2 / 3
 
-// slowDNS has the launcher of that name ask a DNS in the floor's.
+// slowDNS makes the launcher slowPod use a DNS server in the floor's launcher.
 func (w *world) slowDNS(ctx context.Context) error {
 	address, err := kube.Kubectl(ctx, w.ns, nil, "get", "pod", floorPod, "-o", "jsonpath={.status.podIP}")
 	if err != nil {
@@ -168,9 +168,9 @@ func (w *world) slowDNS(ctx context.Context) error {
 		stop()
 		return fmt.Errorf("start DNS: %w", err)
 	}
-	w.Later("end the DNS", func(context.Context) error {
+	w.Later("stop the DNS", func(context.Context) error {
 		stop()
-		_ = server.Wait() // the way in; what is inside ends with its pod
+		_ = server.Wait() // nsenter; the server itself ends with its pod
 		return nil
 	})
 	path := w.launchers[slowPod].path("/etc/resolv.conf")
@@ -182,7 +182,7 @@ func (w *world) slowDNS(ctx context.Context) error {
 	return os.WriteFile(path, text, 0o644)
 }
 
-// put writes a program.
+// put writes a program to path.
 func put(path string, program []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

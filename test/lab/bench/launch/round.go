@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	stay     = 3           // seconds that ranks stay
-	heldAt   = time.Second // after the last rank's line: what is held while the job runs
+	stay     = 3           // seconds that ranks sleep
+	heldAt   = time.Second // from the last rank's line to the reading of what the running job holds
 	apart    = 100 * time.Millisecond
 	longest  = 3 * time.Minute
 	lineRank = "rank "
@@ -27,17 +27,17 @@ const (
 
 // sample is one launch, in seconds and MB.
 type sample struct {
-	First, Last float64 // rank's first line, from mpirun's start
+	First, Last float64 // time of the rank's first line from mpirun's start
 	CPU         float64 // of the launcher from mpirun's start to its end
-	Whole       float64 // with what was before that
-	Held, Peak  float64 // memory; Peak is 0 in rounds that are timed
+	Whole       float64 // with the time before mpirun's start
+	Held, Peak  float64 // memory; Peak is 0 in rounds whose times count
 	Streams     float64 // at the API server while the job runs
-	Requests    float64 // a worker, from start to end
+	Requests    float64 // per worker, from start to end
 
 	from, to time.Time
 }
 
-// script is one that has been started in a launcher.
+// script is a contender's script, running in a launcher.
 type script struct {
 	c      container
 	cmd    *exec.Cmd
@@ -68,8 +68,8 @@ func (w *world) begin(ctx context.Context, c contender, workers int) (*script, e
 	return r, nil
 }
 
-// until reads lines up to the nth that begins with word, and gives the moments of the first and of
-// that one.
+// until reads lines up to the nth that begins with word, and returns the times of the first and
+// the nth such line.
 func (r *script) until(word string, n int) (first, last time.Time, err error) {
 	var other []string
 	for seen := 0; r.out.Scan(); {
@@ -85,16 +85,16 @@ func (r *script) until(word string, n int) (first, last time.Time, err error) {
 			return first, last, nil
 		}
 	}
-	return first, last, fmt.Errorf("no %d lines of %q:\n%s\n%s", n, word, strings.Join(other, "\n"), r.stderr)
+	return first, last, fmt.Errorf("fewer than %d lines %q:\n%s\n%s", n, word, strings.Join(other, "\n"), r.stderr)
 }
 
-// tell says the word that the script waits for: how many seconds its ranks stay.
+// tell writes the line that the script waits for: how many seconds its ranks sleep.
 func (r *script) tell(seconds int) error {
 	_, err := fmt.Fprintln(r.stdin, seconds)
 	return errors.Join(err, r.stdin.Close())
 }
 
-// end waits for the script's.
+// end waits for the end of the script.
 func (r *script) end() error {
 	for r.out.Scan() {
 	}
@@ -104,8 +104,8 @@ func (r *script) end() error {
 	return nil
 }
 
-// launch plays a contender once. A sampled round says what the launcher's memory was at its
-// peak; its times are disturbed by that.
+// launch runs a contender once. A sampled round measures the peak of the launcher's memory, which
+// distorts its times.
 func (w *world) launch(ctx context.Context, c contender, workers int, sampled bool) (s sample, err error) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
@@ -127,7 +127,7 @@ func (w *world) launch(ctx context.Context, c contender, workers int, sampled bo
 	defer func() {
 		if err != nil {
 			cancel()
-			_ = r.end() // it was broken off
+			_ = r.end() // it fails, because the script was interrupted
 		}
 	}()
 	if _, _, err := r.until("ready", 1); err != nil {
@@ -166,7 +166,7 @@ func (w *world) launch(ctx context.Context, c contender, workers int, sampled bo
 	return s, err
 }
 
-// held measures what is there while ranks only sleep.
+// held measures memory and streams while the ranks only sleep.
 func (w *world) held(ctx context.Context, box container, s *sample) (err error) {
 	if err := await.Pause(ctx, heldAt); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (w *world) held(ctx context.Context, box container, s *sample) (err error) 
 	return err
 }
 
-// sampling looks at the memory again and again, until the function that it gives is called.
+// sampling samples the memory until the returned function is called, which returns the peak.
 func sampling(ctx context.Context, box container) (stop func() (float64, error)) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
@@ -208,13 +208,13 @@ type contender struct {
 	name     string
 	launcher string // pod
 	pid1     []string
-	// script gets ready and then runs hold, which stands at %s; %d is the number of workers.
+	// script gets ready and then runs hold, which replaces %s; %d is the number of workers.
 	script string
 	env    []string // of mpirun
 }
 
-// hold says that all is ready, waits for a word, and becomes mpirun. A rank says its
-// number and stays for as long as the word says.
+// hold prints "ready", waits for a line with a number, and becomes mpirun. Each rank prints its
+// rank and sleeps for that many seconds.
 const hold = `echo ready; read -r stay; exec mpirun sh -c 'echo rank $OMPI_COMM_WORLD_RANK; exec sleep '$stay </dev/null`
 
 const (
@@ -225,18 +225,18 @@ const (
 	floorPod   = "launch-nsenter"
 )
 
-// root is what mpirun wants before it runs as root, and that nobody binds ranks: the
-// pods' cores are the node's.
+// root holds the settings with which mpirun runs as root and does not bind ranks, because the
+// pods share the node's cores.
 var root = []string{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_hwloc_base_binding_policy=none",
 	"OMPI_MCA_orte_default_hostfile=/tmp/hostfile"}
 
-// contenders in the order of their turns. The operators' settings are those that
-// they give to Open MPI. Below 65 workers the tree of Open MPI, which they leave
-// on, has mpirun start every daemon itself too.
+// contenders returns the contenders in the order of their turns. The operators' settings are those that
+// they give to Open MPI. They leave Open MPI's tree launch on. Below 65 workers, mpirun starts every
+// daemon itself in the tree launch, too.
 func contenders() []contender {
 	kubexec := contender{
 		name: "kubexec", launcher: kubexecPod, pid1: []string{"sleep", "inf"},
-		// A job has a launcher of its own, whose kubectl knows nothing yet.
+		// Each job has a new launcher, whose kubectl has an empty cache.
 		script: `rm -rf /root/.kube; /bench/inpod wait -workers %d -hosts && ` + hold,
 		env:    append([]string{"OMPI_MCA_plm_rsh_agent=/opt/bench/kubexec.sh"}, root...),
 	}
@@ -256,20 +256,20 @@ func contenders() []contender {
 		},
 		{
 			name: "muster", launcher: musterPod, pid1: []string{"/muster/agent", "worker"},
-			// A script of this name, since agent run goes by it.
+			// The script is named mpirun, because agent run recognizes mpirun by the name.
 			script: `printf '#!/bin/sh\n%%s\n' "$HOLD" > /bench/mpirun; chmod 755 /bench/mpirun; exec agent run --keep-workers --job=launch --workers=%d -- /bench/mpirun`,
 			env:    []string{"HOLD=" + hold},
 		},
 		{
 			name: "nsenter", launcher: floorPod,
-			script: `n=$((256 + 8 * %d)); ulimit -Sn $((n > 1024 ? n : 1024)); ` + hold, // as agent run does
+			script: `n=$((256 + 8 * %d)); ulimit -Sn $((n > 1024 ? n : 1024)); ` + hold, // the limit that agent run sets
 			env: append([]string{"OMPI_MCA_plm_rsh_agent=/bin/sh /tmp/agent", "OMPI_MCA_plm_rsh_no_tree_spawn=1", "OMPI_MCA_plm_rsh_num_concurrent=128",
 				"OMPI_MCA_orte_keep_fqdn_hostnames=0"}, root...),
 		},
 	}
 }
 
-// execFloor is no launch: the time of opening and ending an exec for each worker.
+// execFloor is not a launch: it measures the time to open and end an exec for each worker.
 const execFloor = "exec"
 
 func names() (all []string) {
@@ -279,11 +279,11 @@ func names() (all []string) {
 	return append(all, execFloor)
 }
 
-// line is the script for so many workers.
+// line returns the script for a number of workers.
 func (c contender) line(workers int) string { return fmt.Sprintf(c.script, workers) }
 
-// settle is how long after its end a request's line may be missing in the audit log: a watch's
-// is written when the server sees that its client has gone.
+// settle is how long after a request's end its line may be missing in the audit log. The line of a watch
+// is written when the server notices that the client is gone.
 const settle = 2 * time.Second
 
 // count fills in the requests of launches that began after from, by the audit log.

@@ -26,7 +26,7 @@ import (
 
 const keySecret = "launch-ssh"
 
-// sshKeys is a Secret as mpi-operator v2 makes one: a key of ECDSA P-521 under the names
+// sshKeys returns a Secret like that of mpi-operator v2: an ECDSA P-521 key under the names
 // that ssh and sshd look for.
 func sshKeys() (corev1.Secret, error) {
 	secret := corev1.Secret{TypeMeta: kube.Kind("v1", "Secret"), ObjectMeta: kube.Named(keySecret)}
@@ -51,7 +51,7 @@ func sshKeys() (corev1.Secret, error) {
 	return secret, nil
 }
 
-// authorized is a line of authorized_keys for a point of P-521 (RFC 5656, 3.1).
+// authorized returns the line of authorized_keys for a point of P-521 (RFC 5656, 3.1).
 func authorized(point []byte) []byte {
 	const kind = "ecdsa-sha2-nistp521"
 	var blob []byte
@@ -62,8 +62,8 @@ func authorized(point []byte) []byte {
 	return fmt.Appendf(nil, "%s %s\n", kind, base64.StdEncoding.EncodeToString(blob))
 }
 
-// serveSSH runs sshd in workers whose PID 1 is another, until ctx ends and the workers are gone.
-// Its parent is not in the container: to PID 1 it is nobody's.
+// serveSSH runs sshd in workers that have another PID 1, until ctx ends and the workers are gone.
+// The parent of sshd is outside the container, so PID 1 does not know it.
 func (w *world) serveSSH(ctx context.Context, workers map[string]container, addresses map[string]string) (wait func(), err error) {
 	log, err := os.Create(filepath.Join(w.Dir, "sshd.log"))
 	if err != nil {
@@ -76,7 +76,7 @@ func (w *world) serveSSH(ctx context.Context, workers map[string]container, addr
 		if err := cmd.Start(); err != nil {
 			return nil, fmt.Errorf("start sshd: %w", err)
 		}
-		all.Go(func() { _ = cmd.Wait() }) // ended with its pod
+		all.Go(func() { _ = cmd.Wait() }) // sshd ends with its pod
 	}
 	wait = func() {
 		all.Wait()
@@ -91,7 +91,7 @@ func (w *world) serveSSH(ctx context.Context, workers map[string]container, addr
 	return wait, nil
 }
 
-// answers waits until somebody listens at an address.
+// answers waits until a server accepts connections at address.
 func answers(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()

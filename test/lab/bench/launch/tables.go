@@ -18,14 +18,14 @@ import (
 
 const command = "make bench-launch"
 
-// titles of the contenders, as readers know them.
+// titles are the names of the contenders in the tables.
 var titles = map[string]string{
 	"kubexec": "kubexec.sh", "kubexec-unknown": "kubexec.sh, names unknown",
 	"kubexec-slowdns": "kubexec.sh, names unknown, slow DNS", "ssh": "ssh", "muster": "Muster",
 	"nsenter": "mpirun's floor (nsenter)", execFloor: "exec floor (client-go)",
 }
 
-// rows of a table: for each contender and size, its samples but the first skip ones.
+// rows returns the rows of a table: for each contender and size, its samples without the first skip ones.
 func rows(all results, skip int, columns ...func(sample) (float64, bool)) (list []report.Row) {
 	for _, name := range names() {
 		for _, size := range sorted(all) {
@@ -48,7 +48,7 @@ func saveLaunches(all results, notes []string) error {
 		return nil
 	}
 	launcher := func(get func(sample) float64) func(sample) (float64, bool) {
-		return func(s sample) (float64, bool) { return get(s), s.Held > 0 && s.Requests > 0 } // a launcher's, and not a floor's
+		return func(s sample) (float64, bool) { return get(s), s.Held > 0 && s.Requests > 0 } // only of contenders with a launcher, not of the floors
 	}
 	t := report.Table{
 		Name: "launch", Title: "mpirun's start to the last rank's first line, and what it costs", Order: 10, Over: "workers", Command: command, Drawn: []int{0, 1, 4},
@@ -66,7 +66,7 @@ func saveLaunches(all results, notes []string) error {
 			"CPU: from mpirun's start to the launcher's end. With dialling: from the launcher's start, including rendezvous or wait. Peak memory: PSS every 100 ms in the warm-up round. Memory and streams held: a second after the last rank's line.",
 		}, notes...),
 	}
-	// The peak was sampled in the round that is left out of everything else.
+	// The peak was sampled in the warm-up round, which all other columns leave out.
 	for i, row := range rows(all, 0, func(s sample) (float64, bool) { return s.Peak, s.Peak > 0 && s.Requests > 0 }) {
 		t.Rows[i].Cells[3] = row.Cells[0]
 	}
@@ -87,15 +87,15 @@ func saveReadies(all results, notes []string) error {
 	})
 }
 
-// timed is the time of the last rank's first line.
+// timed returns the time of the last rank's first line.
 func timed(s sample) (float64, bool) { return s.Last, true }
 
-// never is a column that is filled in later.
+// never has no value: its column is filled in later.
 func never(sample) (float64, bool) { return 0, false }
 
-// values are one column's of some samples.
+// values returns one column's values without the first skip samples.
 func values(samples []sample, skip int, column func(sample) (float64, bool)) (list []float64) {
-	list = []float64{} // in JSON: measured by nobody
+	list = []float64{} // not nil, which JSON would write as null
 	for _, s := range samples[min(skip, len(samples)):] {
 		if v, ok := column(s); ok {
 			list = append(list, v)
@@ -104,7 +104,7 @@ func values(samples []sample, skip int, column func(sample) (float64, bool)) (li
 	return list
 }
 
-// versions are those of everything that took part.
+// versions returns the versions of all programs, and the machine, as a note.
 func (w *world) versions(ctx context.Context) ([]string, error) {
 	kubernetes, err := kube.Kubectl(ctx, w.ns, nil, "version")
 	if err != nil {
@@ -127,12 +127,12 @@ func (w *world) versions(ctx context.Context) ([]string, error) {
 	return []string{"Versions: " + strings.Join(list, "; ") + "; " + where + "."}, nil
 }
 
-// size that the bars are for; the bar on requests holds for the second one, too.
+// barred is the size that the bars are for. The bar on requests applies to barredToo as well.
 const barred, barredToo = 60, 20
 
 func sorted(all results) []int { return slices.Sorted(maps.Keys(all)) }
 
-// raw collects the series that rows stand on.
+// raw collects the rows of figures and the series that they are computed from.
 type raw struct {
 	series map[string]figure.Series
 	rows   []figure.Row

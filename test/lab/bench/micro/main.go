@@ -1,6 +1,6 @@
-// Command micro runs the go benchmarks of the parts that a launch goes through, and
-// makes the table "micro" of them. It keeps go test's own text in out/bench/micro.txt,
-// unaltered, for benchstat. There are no bars: a machine's processor is in each figure.
+// Command micro runs the Go benchmarks of the parts that a launch goes through, and
+// makes the table "micro" of them. It keeps go test's output in out/bench/micro.txt,
+// unaltered, for benchstat. There are no bars, because each figure depends on the machine's processor.
 package main
 
 import (
@@ -23,9 +23,9 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// packages have benchmarks of framing, spools, hostfiles, ranking and explaining, of a
-// link over a unix socket, and of what the plan needs besides: by the directory of their
-// module, below the root.
+// packages returns the packages with benchmarks of framing, spools, hostfiles, ranking and explaining, of a
+// link over a unix socket, and of the other costs that the plan needs. The keys are the directories of their
+// modules, below the root.
 func packages() map[string][]string {
 	return map[string][]string{
 		".":        {"./exec/wire", "./exec/flow", "./hostfile", "./rendezvous", "./exec/local"},
@@ -42,7 +42,7 @@ func main() {
 
 func run() error {
 	count := flag.Int("count", 6, "run each benchmark `N` times")
-	benchtime := flag.String("benchtime", "300ms", "for `D` each time")
+	benchtime := flag.String("benchtime", "300ms", "run each benchmark for `D` each time")
 	flag.Parse()
 	dir, err := figure.Dir()
 	if err != nil {
@@ -70,14 +70,14 @@ func run() error {
 	return errors.Join(report.Save(t), os.WriteFile(filepath.Join(dir, "bench", "micro.txt"), text.Bytes(), 0o644))
 }
 
-// units are those of go test's lines, in the order of the table's columns.
+// units returns the units in go test's lines, in the order of the table's columns.
 func units() []string { return []string{"ns/op", "MB/s", "B/op", "allocs/op"} }
 
-// procs is what go test puts behind a benchmark's name: GOMAXPROCS.
+// procs matches the suffix that go test appends to a benchmark's name: GOMAXPROCS.
 var procs = regexp.MustCompile(`-\d+$`)
 
-// parse makes the table out of the text of go test -bench: a row for each benchmark,
-// a sample for each of its lines. Times are in microseconds there.
+// parse makes the table from the output of go test -bench: a row for each benchmark,
+// and a sample for each of its lines. Times are in microseconds in the table.
 func parse(text string) (report.Table, error) {
 	t := report.Table{
 		Name: "micro", Title: "The parts by themselves: time of one operation", Order: 80, Command: "make bench-micro", Drawn: []int{0},
@@ -103,7 +103,7 @@ func parse(text string) (report.Table, error) {
 	return t, nil
 }
 
-// sample adds one line: name, iterations, then pairs of a number and its unit.
+// sample adds the sample in one line: name, iterations, then pairs of a number and its unit.
 func sample(t *report.Table, pkg string, words []string) error {
 	name := pkg + ": " + procs.ReplaceAllString(strings.TrimPrefix(words[0], "Benchmark"), "")
 	at := slices.IndexFunc(t.Rows, func(r report.Row) bool { return r.Name == name })

@@ -1,7 +1,7 @@
 // Package picture draws a table of test/lab/bench/report as SVG, with gonum/plot: a panel for
-// each drawn column, with the median of each cell, and whiskers from its least sample to its most.
+// each drawn column, with the median of each cell, and whiskers from its minimum to its maximum.
 //
-// Where a contender has several sizes, a panel has a line for each contender over the sizes.
-// Otherwise it has a mark for each row. Values that span more than a decade stand on a logarithmic
-// scale, and the panel says so. The same table gives the same bytes.
+// If a contender has several sizes, a panel has a line for each contender over the sizes.
+// Otherwise it has a mark for each row. Values that span more than a decade are drawn on a logarithmic
+// scale, and the panel's title or label mentions it. The same table yields the same bytes.
 package picture

@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/test/lab/bench/report"
 )
 
-// spread is what plotter's error bars take: points, and how far the samples go around each.
+// spread implements the interfaces that plotter's error bars need: points, and the extent of the samples around each.
 type spread struct {
 	plotter.XYs
 	plotter.XErrors
@@ -61,12 +61,12 @@ func overSizes(p *plot.Plot, t report.Table, column int, rows []report.Row, name
 	return nil
 }
 
-// mark is contender i's.
+// mark returns the mark of contender i.
 func mark(i int) draw.GlyphStyle {
 	return draw.GlyphStyle{Color: plotutil.Color(i), Shape: plotutil.Shape(i), Radius: 4}
 }
 
-// byRow draws a mark for each row, beside its name and its median.
+// byRow draws a mark for each row, and labels it with the row's name and median.
 func byRow(p *plot.Plot, t report.Table, column int, rows []report.Row) error {
 	var s spread
 	var labels []string
@@ -96,7 +96,7 @@ func byRow(p *plot.Plot, t report.Table, column int, rows []report.Row) error {
 	return nil
 }
 
-// heading is the column's name, its unit and its scale.
+// heading returns the column's name, its unit and its scale.
 func heading(t report.Table, column int, values plot.Axis) string {
 	label := t.Columns[column].Label()
 	if values.Scale != (plot.LinearScale{}) {
@@ -105,7 +105,7 @@ func heading(t report.Table, column int, values plot.Axis) string {
 	return elide(label, width-2*margin)
 }
 
-// ends are all numbers that a panel shows besides the medians.
+// ends returns the minimum and maximum of each cell of a column.
 func ends(rows []report.Row, column int) (all []float64) {
 	for _, r := range rows {
 		c := report.Of(r.Cells[column])
@@ -114,8 +114,8 @@ func ends(rows []report.Row, column int) (all []float64) {
 	return all
 }
 
-// scale lays values on an axis: by their logarithms when they span more than a decade and none is
-// zero or less, else evenly, and from zero where they are measured.
+// scale sets the range of an axis. The scale is logarithmic if the values span more than a decade and all are
+// positive. Otherwise it is linear, and a measured axis includes zero.
 func scale(axis *plot.Axis, values []float64, measured bool) {
 	axis.Min, axis.Max = slices.Min(values), slices.Max(values)
 	switch {
@@ -129,8 +129,8 @@ func scale(axis *plot.Axis, values []float64, measured bool) {
 	}
 }
 
-// decades are the marks of a logarithmic axis: nine with a label at most, and the 2 and the 5
-// between them where there are few.
+// decades returns the marks of a logarithmic axis: at most nine powers of ten, and between them
+// marks at 2 and 5 if there are few.
 func decades(low, high float64) (marks []plot.Tick) {
 	first, last := math.Floor(math.Log10(low)), math.Ceil(math.Log10(high))
 	for e := first; e <= last; e += math.Ceil((last - first) / 8) {
@@ -145,9 +145,9 @@ func decades(low, high float64) (marks []plot.Tick) {
 	return marks
 }
 
-// places are the marks of the sizes, with a label where there is room for it.
+// places returns the marks of the sizes, with a label where there is room for it.
 func places(axis plot.Axis, sizes []float64) (marks plot.ConstantTicks) {
-	const room = width - 2*margin - 100 // without the numbers at the other axis
+	const room = width - 2*margin - 100 // without the width of the numbers at the other axis
 	free := -math.MaxFloat64
 	for _, v := range slices.Compact(slices.Sorted(slices.Values(sizes))) {
 		label, at := report.Number(v), room*axis.Norm(v)
@@ -161,7 +161,7 @@ func places(axis plot.Axis, sizes []float64) (marks plot.ConstantTicks) {
 	return marks
 }
 
-// short is a number at a scale: 20k for 20,000.
+// short returns a number as an axis shows it: 20k for 20,000.
 func short(v float64) string {
 	for _, u := range []struct {
 		of   float64

@@ -16,17 +16,17 @@ import (
 	"github.com/musterhq/muster/test/lab/bench/report"
 )
 
-// Of the page, in points.
+// Dimensions of the page, in points.
 const (
 	width  = 760.0
 	margin = 16.0
-	size   = 12.0 // of a letter
-	step   = 24.0 // from a line of text to the next
+	size   = 12.0 // font size
+	step   = 24.0 // height of a line of text
 	tall   = 210.0
-	letter = 0.57 * size // how wide one is, at most, on the average
+	letter = 0.57 * size // maximum average width of a letter
 )
 
-// Draw returns the table's picture, or nil when no column is drawn or none has numbers.
+// Draw returns the table's picture, or nil if no column is drawn or no drawn column has numbers.
 func Draw(t report.Table) ([]byte, error) {
 	var panels []*plot.Plot
 	var heights []float64
@@ -57,14 +57,14 @@ func Draw(t report.Table) ([]byte, error) {
 		return nil, nil
 	}
 	if !lines {
-		names = nil // its panels name their rows
+		names = nil // the panels name their rows
 	}
 	return page(titleOf(t), names, panels, heights)
 }
 
 func sans() font.Font { return font.Font{Typeface: "Liberation", Variant: "Sans", Size: size} }
 
-// page puts the title, the contenders' marks and the panels below each other.
+// page arranges the title, the contenders' marks and the panels from top to bottom.
 func page(title string, names []string, panels []*plot.Plot, heights []float64) ([]byte, error) {
 	legend := plot.NewLegend()
 	legend.Top, legend.Left, legend.Padding, legend.TextStyle.Font = true, true, 5, sans()
@@ -101,11 +101,11 @@ func page(title string, names []string, panels []*plot.Plot, heights []float64) 
 	}
 	var b bytes.Buffer
 	_, err := svg.WriteTo(&b)
-	// Arial is as wide, and where there is neither, letters without serifs still fit best.
+	// Arial has the same width. If neither font is available, a sans-serif font fits best.
 	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"), []byte("font-family:Liberation Sans,Arial,sans-serif")), err
 }
 
-// titleOf is the table's title, with the size of all its rows where they have one.
+// titleOf returns the table's title, and the size of its rows if all have the same one.
 func titleOf(t report.Table) string {
 	if n := t.Rows[0].Size; n != 0 && !slices.ContainsFunc(t.Rows, func(r report.Row) bool { return r.Size != n }) {
 		return t.Title + ", " + report.Number(float64(n)) + " " + t.Over
@@ -113,7 +113,7 @@ func titleOf(t report.Table) string {
 	return t.Title
 }
 
-// contenders are the names of the rows, in the order in which they come first.
+// contenders returns the names of the rows, in the order of their first appearance.
 func contenders(t report.Table) (names []string) {
 	for _, r := range t.Rows {
 		if !slices.Contains(names, r.Name) {

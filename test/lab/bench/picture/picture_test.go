@@ -19,9 +19,9 @@ import (
 	"github.com/musterhq/muster/test/lab/bench/report"
 )
 
-var update = flag.Bool("update", false, "write the golden files; look at them before you commit")
+var update = flag.Bool("update", false, "write the golden files; review them before you commit")
 
-// lines is a table of several sizes, with a cell that was not measured.
+// lines returns a table of several sizes, with a cell that was not measured.
 func lines() report.Table {
 	return report.Table{
 		Name: "lines", Title: "mpirun's start to the last rank's first line", Over: "workers",
@@ -38,7 +38,7 @@ func lines() report.Table {
 	}
 }
 
-// bars is a table of one size, with names that are no SVG.
+// bars returns a table of one size, with names that are not valid in SVG without escaping.
 func bars() report.Table {
 	return report.Table{
 		Name: "bars", Title: `Output through <one> session & "the whole path"`, Over: "workers",
@@ -69,7 +69,7 @@ func TestGolden(t *testing.T) {
 		want, err := os.ReadFile(file)
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(got))
-		require.Equal(t, string(got), string(drawn(t, table)), "the same table gives the same bytes")
+		require.Equal(t, string(got), string(drawn(t, table)), "the same table must yield the same bytes")
 	}
 }
 
@@ -86,7 +86,7 @@ func TestNothingToDraw(t *testing.T) {
 	require.Nil(t, drawn(t, none))
 }
 
-// crowd is a table with as many sizes, or rows, as nobody measures.
+// crowd returns a table with more contenders and sizes, or rows, than any benchmark has.
 func crowd(sizes int) report.Table {
 	t := report.Table{Title: "Many words in a title " + fmt.Sprint(lines().Title, lines().Title, lines().Title), Over: "workers",
 		Columns: []report.Column{{Name: "a", Unit: "s"}}, Drawn: []int{0}}
@@ -99,7 +99,7 @@ func crowd(sizes int) report.Table {
 	return t
 }
 
-// edges are tables at which a scale could break.
+// edges returns tables with extreme values, which could break a scale.
 func edges() (all []report.Table) {
 	for _, cells := range [][][]float64{{{0}, {0}}, {{5}, {5}}, {{-3, 2}, {-1}}, {{1e-9}, {1e12}}, {{0}, {1e6}}, {{0.1, 0.2}, {0.3}}, {{9.99}, {100.1}}} {
 		for _, sizes := range [][2]int{{0, 0}, {1, 1}, {1, 100000}, {0, 7}} {
@@ -110,9 +110,9 @@ func edges() (all []report.Table) {
 	return all
 }
 
-// TestItIsXMLAndNoTextsMeet: every picture parses, every place is a number on the page,
-// and no text lies over another.
-func TestItIsXMLAndNoTextsMeet(t *testing.T) {
+// TestPicturesAreXMLWithoutOverlappingTexts checks that every picture parses, that every place is a number
+// on the page, and that no text overlaps another.
+func TestPicturesAreXMLWithoutOverlappingTexts(t *testing.T) {
 	tables := append(edges(), lines(), bars(), crowd(1), crowd(12))
 	for n, table := range tables {
 		texts, names := parse(t, drawn(t, table))
@@ -121,7 +121,7 @@ func TestItIsXMLAndNoTextsMeet(t *testing.T) {
 			require.True(t, a.x0 >= 0 && a.x1 <= width+0.1, "table %d: %q is off the page", n, a.text)
 			for _, b := range texts[:i] {
 				apart := a.x1 <= b.x0 || b.x1 <= a.x0 || a.y1 <= b.y0 || b.y1 <= a.y0
-				require.True(t, apart, "table %d: %q lies over %q", n, a.text, b.text)
+				require.True(t, apart, "table %d: %q overlaps %q", n, a.text, b.text)
 			}
 		}
 		require.Contains(t, names, "svg")
@@ -162,7 +162,7 @@ func parse(t *testing.T, svg []byte) (texts []box, names []string) {
 			inText = false
 		case xml.CharData:
 			if inText {
-				// y counts from the bottom of the page, downwards.
+				// In the file, y is relative to the bottom of the page and increases downwards.
 				x, y, text := place(t, attr["x"]), high+place(t, attr["y"]), string(e)
 				texts = append(texts, box{text, x, y - 0.75*size, x + letter*float64(len([]rune(text))), y + 0.22*size})
 			}
@@ -176,7 +176,7 @@ func place(t *testing.T, text string) float64 {
 	return v
 }
 
-// TestScale: an axis is logarithmic where its values span more than a decade.
+// TestScale checks that an axis is logarithmic if its values span more than a decade.
 func TestScale(t *testing.T) {
 	for _, c := range []struct {
 		values []float64
@@ -200,7 +200,7 @@ func TestScale(t *testing.T) {
 		require.Equal(t, c.low, p.Y.Min)
 		require.Greater(t, p.Y.Max, p.Y.Min)
 		for _, v := range c.values {
-			require.True(t, p.Y.Norm(v) >= -1e-9 && p.Y.Norm(v) <= 1+1e-9, "%v lies at %v", v, p.Y.Norm(v))
+			require.True(t, p.Y.Norm(v) >= -1e-9 && p.Y.Norm(v) <= 1+1e-9, "%v is drawn at %v", v, p.Y.Norm(v))
 		}
 		var ticks []string
 		for _, tick := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {

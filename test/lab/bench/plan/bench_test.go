@@ -23,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
 
-// both is the configuration of either side: a certificate that is its own authority.
+// both returns the TLS configuration of both sides: a self-signed certificate that is its own authority.
 func both(b *testing.B) *tls.Config {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(b, err)
@@ -38,7 +38,7 @@ func both(b *testing.B) *tls.Config {
 		ClientAuth: tls.RequireAndVerifyClientCert, ServerName: "worker", MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true}
 }
 
-// listen answers each connection with what it says, until the benchmark ends.
+// listen echoes the input of each connection, until the benchmark ends.
 func listen(b *testing.B, config *tls.Config) string {
 	ln, err := tls.Listen("tcp", "127.0.0.1:0", config)
 	require.NoError(b, err)
@@ -50,7 +50,7 @@ func listen(b *testing.B, config *tls.Config) string {
 				return
 			}
 			conns.Go(func() {
-				_, _ = io.Copy(conn, conn) // the far side hangs up
+				_, _ = io.Copy(conn, conn) // until the peer closes the connection
 				_ = conn.Close()
 			})
 		}
@@ -59,7 +59,7 @@ func listen(b *testing.B, config *tls.Config) string {
 	return ln.Addr().String()
 }
 
-// greeted dials, and waits for one byte to come back.
+// greeted dials, writes a byte and waits for the echo.
 func greeted(b *testing.B, address string, config *tls.Config) net.Conn {
 	conn, err := tls.Dial("tcp", address, config)
 	require.NoError(b, err)
@@ -70,7 +70,7 @@ func greeted(b *testing.B, address string, config *tls.Config) net.Conn {
 	return conn
 }
 
-// BenchmarkTLS makes a connection with certificates on both sides: the work of both.
+// BenchmarkTLS makes a connection with certificates on both sides, and measures the work of both.
 func BenchmarkTLS(b *testing.B) {
 	config := both(b)
 	address := listen(b, config)
@@ -80,8 +80,8 @@ func BenchmarkTLS(b *testing.B) {
 	}
 }
 
-// BenchmarkHeld holds 500 such connections, each with a reader, and tells what one side
-// of one has of memory.
+// BenchmarkHeld holds 500 such connections, each with a reader, and reports the memory of one side
+// of a connection.
 func BenchmarkHeld(b *testing.B) {
 	const n = 500
 	config := both(b)
@@ -111,8 +111,8 @@ func BenchmarkHeld(b *testing.B) {
 	b.ReportMetric(each/1e3, "kB/conn")
 }
 
-// BenchmarkPod reads a pod of a list as the launcher does. The pod has about what a
-// controller, a scheduler, a kubelet and their field managers leave in one.
+// BenchmarkPod decodes the pods of a list as the launcher does. A pod is about as large as after the updates of a
+// controller, a scheduler, a kubelet and their field managers.
 func BenchmarkPod(b *testing.B) {
 	const n = 100
 	scheme := kube.NewScheme()

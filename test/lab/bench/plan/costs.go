@@ -12,32 +12,32 @@ import (
 //go:embed costs.json
 var costsFile []byte
 
-// Cost is what one thing costs, and how that is known.
+// Cost is the cost of one step, and how it is known.
 type Cost struct {
 	Name  string  `json:"name"`
 	What  string  `json:"what"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
 	Known string  `json:"known"` // measured or assumed
-	Where string  `json:"where"` // the command, or why it is thought so
+	Where string  `json:"where"` // the command that measured it, or the reason for the assumption
 	From  *From   `json:"from,omitempty"`
 }
 
-// From is where out/bench may have it: the median of a cell, or its least sample, in
-// which the least of others' work on the machine is; times a factor, for each of the
-// row's size if Each, less other costs of the same unit. Fixed ones are taken off before.
+// From says where out/bench may have the value: the median of a cell, or its minimum, which has the
+// least load of other programs in it. The value is that times Factor, minus Fixed; if Each, divided by the
+// row's size; minus Less. Fixed and Less name other costs of the same unit.
 type From struct {
 	Table  string   `json:"table"`
 	Row    string   `json:"row"`
 	Column string   `json:"column"`
 	Least  bool     `json:"least,omitempty"`
-	Factor float64  `json:"factor,omitempty"` // 0: 1
+	Factor float64  `json:"factor,omitempty"` // 0 means 1
 	Each   bool     `json:"each,omitempty"`
 	Less   []string `json:"less,omitempty"`
 	Fixed  []string `json:"fixed,omitempty"`
 }
 
-// Costs are all of them: times in seconds, memory in megabytes.
+// Costs holds all costs: times in seconds, memory in megabytes.
 type Costs struct {
 	Start, Way                               float64
 	Pod, ServerPod                           float64
@@ -61,8 +61,8 @@ func (c *Costs) fields() map[string]*float64 {
 	}
 }
 
-// readCosts reads costs.json, and what the tables have of it. The list says of each
-// what counts now.
+// readCosts reads costs.json, and replaces values that the tables have. The list has the value and
+// the source of each cost that is used.
 func readCosts(file []byte, tables []report.Table) (Costs, []Cost, error) {
 	var list []Cost
 	if err := json.Unmarshal(file, &list); err != nil {
@@ -74,7 +74,7 @@ func readCosts(file []byte, tables []report.Table) (Costs, []Cost, error) {
 		one := &list[i]
 		field, known := fields[one.Name]
 		if !known {
-			return c, nil, fmt.Errorf("read costs: %q is none, or there twice", one.Name)
+			return c, nil, fmt.Errorf("read costs: %q is unknown or a duplicate", one.Name)
 		}
 		delete(fields, one.Name)
 		if one.Known != "measured" && one.Known != "assumed" || one.Where == "" {
@@ -91,13 +91,13 @@ func readCosts(file []byte, tables []report.Table) (Costs, []Cost, error) {
 		*field = one.Value * scale
 	}
 	for name := range fields {
-		return c, nil, fmt.Errorf("read costs: %s is not there", name)
+		return c, nil, fmt.Errorf("read costs: %s is missing", name)
 	}
 	return c, list, nil
 }
 
-// look takes the value from a table that has it, at the largest size. Costs that are
-// taken off must stand before this one.
+// look takes the value from a table, at the largest size that has it. Costs that are
+// subtracted must precede this one in the list.
 func (c *Cost) look(tables []report.Table, values map[string]float64) error {
 	if c.From == nil {
 		return nil
@@ -115,7 +115,7 @@ func (c *Cost) look(tables []report.Table, values map[string]float64) error {
 	}
 	for _, name := range append(slices.Clone(c.From.Fixed), c.From.Less...) {
 		if _, ok := values[name]; !ok {
-			return fmt.Errorf("no %s before it", name)
+			return fmt.Errorf("%s does not precede it", name)
 		}
 	}
 	for _, name := range c.From.Fixed {
@@ -135,7 +135,7 @@ func (c *Cost) look(tables []report.Table, values map[string]float64) error {
 	return nil
 }
 
-// cell are the samples of a row and column, at a size; 0: the largest that has some.
+// cell returns the samples of a row and column at a size. Size 0 means the largest size that has samples.
 func cell(tables []report.Table, table, row, column string, size int) (samples []float64, at int) {
 	for _, t := range tables {
 		i := slices.IndexFunc(t.Columns, func(c report.Column) bool { return c.Name == column })

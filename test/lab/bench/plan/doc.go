@@ -1,41 +1,41 @@
-// Command plan simulates launches of sizes that no machine of ours can hold, with
-// costs that were measured on one: make bench-plan, docs/operations/scale.md.
+// Command plan simulates launches of sizes that exceed our machines, with
+// costs that were measured on one machine: make bench-plan, docs/operations/scale.md.
 //
 //	test/lab/run bench/plan                  the table "plan", 1,000 to 100,000 workers
-//	test/lab/run bench/plan -seed 7          other luck
+//	test/lab/run bench/plan -seed 7          another random variation of the costs
 //	test/lab/run bench/plan -fanout 32       other trees
 //
 // # The model
 //
-// A launch is a chain of steps for each worker, and each step is work of so many
+// A launch is a chain of steps for each worker. Each step is work of some
 // seconds on a processor, or a delay of the network. Processors are stations: a number
-// of cores and one queue, first come, first served. There is one for the launcher, one
-// for each API server, one for each node; for the comparison with what was measured
-// they are all one, as on the machine where it was measured.
+// of cores and one queue, first come, first served. There is one station for the launcher, one
+// for each API server, and one for each node. For the comparison with measurements
+// all are one station, like the machine of the measurements.
 //
-//	link by exec     the gate's turn; caller: dial, TLS, SPDY; API server: authentication,
+//	link by exec     wait at the gate; caller: dial, TLS, SPDY; API server: authentication,
 //	                 authorization, the stream to the kubelet; node: runtime's exec, the worker's
 //	                 answer; back through the API server; caller: reads the answer
-//	link by TCP      caller and worker: TLS with both certificates; three times the network's way
-//	frame            whoever sends it, each API server and each relay on its way, whoever reads it
+//	link by TCP      caller and worker: TLS with both certificates; three one-way delays of the network
+//	frame            the sender, each API server and each relay on the way, and the receiver
 //	session          launcher: opens it; a frame down; node: starts the process; a frame up
 //
-// All workers run when the simulation begins; the launcher lists them in one answer, as
-// it does today, and dials. Sessions are opened when every worker has been greeted, as
-// mpirun does it, and the launch is over when the last one's first line has come.
+// All workers run when the simulation starts. The launcher lists them in one answer, as
+// Muster does today, and dials. It opens the sessions when every worker has answered the handshake, as
+// with mpirun, and the launch is over when the last worker's first line arrives.
 //
-// Work takes between half and one and a half of its cost, evenly, by a seed that is
-// printed: the same seed gives the same table.
+// Each step's work is multiplied by a random factor between 0.5 and 1.5, uniformly distributed. The seed is
+// printed, and the same seed yields the same table.
 //
 // # Costs
 //
-// costs.json has each with its unit, and how it is known: measured, with the command
-// or the source, or assumed. Where a table of out/bench has it, that counts, and the
-// program says so.
+// costs.json has each cost with its unit and its source: measured, with the command
+// or the circumstances, or assumed. If a table of out/bench has the cost, that value is used instead, and the
+// program prints where it is from.
 //
 // # Files
 //
-// costs.go reads the costs. world.go has events, stations, gates, and what happens on them.
-// launch.go has the designs and plays one. main.go makes the table and compares it with the
+// costs.go reads the costs. world.go has events, stations and gates, and the steps that run on them.
+// launch.go has the designs and simulates one. main.go makes the table and compares it with the
 // table "scale".
 package main

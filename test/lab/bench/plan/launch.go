@@ -2,21 +2,21 @@ package main
 
 import "maps"
 
-// result is what a launch took.
+// result holds the figures of a simulated launch.
 type result struct {
-	Greeted, Launched          float64 // seconds until all have answered, until the last first line
+	Greeted, Launched          float64 // seconds until all have answered the handshake, and until the last first line
 	LauncherCPU, LauncherMB    float64
 	ServerCPU                  float64 // of all API servers, seconds
-	Goroutines, PeakGoroutines float64 // held while the job runs; at most
-	ServerMB                   float64 // held
-	Streams                    int     // held
-	Requests, PeakRequests     int     // until then; in the busiest second
-	Longest                    float64 // dial by exec, to the worker's answer, seconds
+	Goroutines, PeakGoroutines float64 // while the job runs; peak
+	ServerMB                   float64 // while the job runs
+	Streams                    int     // while the job runs
+	Requests, PeakRequests     int     // until the last first line; in the busiest second
+	Longest                    float64 // longest dial by exec, until the worker's answer, in seconds
 	Depth                      int
 	greeted, launched          []int
 }
 
-// launch plays a design at a size.
+// launch simulates a design at a size.
 func launch(costs Costs, s site, d design, n, fanout int, seed uint64) result {
 	if !d.tree {
 		fanout = 0
@@ -29,13 +29,13 @@ func launch(costs Costs, s site, d design, n, fanout int, seed uint64) result {
 	return l.result()
 }
 
-// launching is a launch in play.
+// launching is the state of a simulated launch.
 type launching struct {
 	*world
 	d         design
 	shape     shape
 	n         int
-	up, known []bool // linked to its parent; the launcher has what dialling it takes
+	up, known []bool // up: linked to its parent; known: the launcher has the data that dialing it needs
 	gates     map[int]*gate
 	greetings int
 	lines     int
@@ -53,7 +53,7 @@ func (l *launching) list() {
 	})
 }
 
-// meet makes first contact with v, where the design has one.
+// meet makes the first contact with v, if the design has one.
 func (l *launching) meet(v int) {
 	if !l.d.contact {
 		l.known[v] = true
@@ -74,7 +74,7 @@ func (l *launching) gate(v int) *gate {
 	return l.gates[v]
 }
 
-// link links v to its parent when both are so far.
+// link links v to its parent once v is known and its parent is up.
 func (l *launching) link(v int) {
 	parent := l.shape.parent(v)
 	if !l.known[v] || !l.up[parent] {
@@ -95,7 +95,7 @@ func (l *launching) link(v int) {
 	}
 }
 
-// rise carries a frame from v's parent on to the launcher.
+// rise carries a frame of v from worker at up to the launcher.
 func (l *launching) rise(v, at int, arrived func()) {
 	if at == 0 {
 		arrived()
@@ -104,7 +104,7 @@ func (l *launching) rise(v, at int, arrived func()) {
 	l.frame(l.d, at, l.shape.parent(at), at, func() { l.rise(v, l.shape.parent(at), arrived) })
 }
 
-// answered is what the launcher does with v's greeting; after the last one it opens
+// answered returns the launcher's reaction to v's answer to the handshake. After the last answer the launcher opens
 // all sessions.
 func (l *launching) answered(v int) func() {
 	return func() {
@@ -119,7 +119,7 @@ func (l *launching) answered(v int) func() {
 	}
 }
 
-// descend carries v's order to it, starts its process, and carries the first line back.
+// descend carries v's start request down to v, starts its process, and carries the first line back.
 func (l *launching) descend(v, at int, path []int) {
 	if at != v {
 		l.frame(l.d, at, path[0], path[0], func() { l.descend(v, path[0], path[1:]) })
@@ -158,26 +158,26 @@ func (l *launching) result() result {
 // design is a way from a launcher to its workers.
 type design struct {
 	name string
-	// direct: links go from whoever dials to PID 1 over the pod network, not through an exec.
+	// direct: links go from the dialing process to PID 1 over the pod network, not through an exec.
 	direct bool
-	// contact: before that, an exec gives each worker what it needs to trust its caller, and ends.
+	// contact: before the link, an exec gives each worker the data that it needs to trust its caller, and ends.
 	contact bool
-	// tree: workers dial workers; else the launcher dials all.
+	// tree: workers dial workers. Otherwise the launcher dials all.
 	tree bool
-	// rate of dials by exec, of each process that dials, per second; 0: any.
+	// rate limits the dials by exec of each process, per second; 0: no limit.
 	rate float64
-	// most dials by exec at once, of each process that dials; 0: any.
+	// most limits the concurrent dials by exec of each process; 0: no limit.
 	most int
 }
 
-// Of exec/link's gate, and of the one that was there before it.
+// Limits of exec/link's gate, and of the gate that preceded it.
 const (
 	most      = 64
 	pastRate  = 200
 	pastBurst = 40
 )
 
-// designs in the order of the table. The first is what Muster does.
+// designs returns the designs in the order of the table. The first is what Muster does.
 func designs() []design {
 	return []design{
 		{name: "direct, 64 dials at once", most: most},
@@ -189,7 +189,7 @@ func designs() []design {
 	}
 }
 
-// shape says who dials whom: the launcher is 0, workers are 1 to n.
+// shape defines which process dials which worker: the launcher is 0, workers are 1 to n.
 type shape struct {
 	n, fanout int // fanout 0: the launcher dials all
 }
@@ -201,7 +201,7 @@ func (s shape) parent(v int) int {
 	return (v - 1) / s.fanout
 }
 
-// children of v, as the first and the one behind the last.
+// children returns the range of v's children: the first, and the one after the last.
 func (s shape) children(v int) (first, end int) {
 	switch {
 	case s.fanout != 0:
@@ -212,7 +212,7 @@ func (s shape) children(v int) (first, end int) {
 	return 0, 0
 }
 
-// depth is how many links lie between the launcher and the farthest worker.
+// depth is the number of links between the launcher and the farthest worker.
 func (s shape) depth() (d int) {
 	for v := s.n; v > 0; v = s.parent(v) {
 		d++
@@ -220,7 +220,7 @@ func (s shape) depth() (d int) {
 	return d
 }
 
-// path are those between the launcher and v, from the launcher on: v is the last.
+// path returns the workers on the way from the launcher to v. v is the last.
 func (s shape) path(v int) (all []int) {
 	for ; v > 0; v = s.parent(v) {
 		all = append([]int{v}, all...)

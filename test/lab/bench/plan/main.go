@@ -23,18 +23,18 @@ func main() {
 }
 
 func run() error {
-	sizes := flag.String("workers", "1000,10000,100000", "`SIZES` to simulate")
-	fanout := flag.Int("fanout", 64, "a tree's relay links `N` others")
-	seed := flag.Uint64("seed", 10, "`N` for the luck of the work's costs; 0: none")
+	sizes := flag.String("workers", "1000,10000,100000", "simulate launches of `SIZES` workers")
+	fanout := flag.Int("fanout", 64, "each relay of a tree dials `N` workers")
+	seed := flag.Uint64("seed", 10, "`N` seeds the random variation of the costs; 0: no variation")
 	flag.Parse()
 	if *fanout < 2 {
-		return fmt.Errorf("-fanout=%d: a tree needs 2 at least", *fanout)
+		return fmt.Errorf("-fanout=%d: a tree needs at least 2", *fanout)
 	}
 	var ns []int
 	for word := range strings.SplitSeq(*sizes, ",") {
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 1 {
-			return fmt.Errorf("-workers: %q is no number of workers", word)
+			return fmt.Errorf("-workers: invalid number of workers: %q", word)
 		}
 		ns = append(ns, n)
 	}
@@ -52,7 +52,7 @@ func run() error {
 	}
 	printCosts(list)
 	checks := compare(costs, tables, *seed)
-	fmt.Println("\nagainst what was measured (table scale):\n" + checks + fmt.Sprintf("\nseed %d", *seed))
+	fmt.Println("\ncompared with measurements (table scale):\n" + checks + fmt.Sprintf("\nseed %d", *seed))
 	t := play(costs, large(), ns, *fanout, *seed)
 	t.Notes = append(t.Notes, fmt.Sprintf("%d of %d costs are assumed, the others were measured: test/lab/bench/plan/costs.json has the list", assumed(list), len(list)))
 	fmt.Println(t.Text())
@@ -64,10 +64,10 @@ func printCosts(list []Cost) {
 	for _, c := range list {
 		fmt.Fprintf(w, "%s\t%s %s\t%s\t%s\t%s\n", c.Name, report.Number(c.Value), c.Unit, c.Known, c.What, c.Where)
 	}
-	_ = w.Flush() // as good as the terminal
+	_ = w.Flush() // it writes to the terminal
 }
 
-// play runs every design at every size.
+// play simulates every design at every size.
 func play(costs Costs, s site, sizes []int, fanout int, seed uint64) report.Table {
 	t := report.Table{
 		Name: "plan", Title: "Simulated: launches beyond this machine", Order: 90, Over: "workers", Command: "make bench-plan", Drawn: []int{1, 3, 4, 5},
@@ -103,8 +103,8 @@ func assumed(list []Cost) (n int) {
 	return n
 }
 
-// compare says what the model makes of the launches that the table "scale" has
-// measured, beside that: as a list.
+// compare returns a list of the launches in the table "scale", each with the measured time and
+// the time in the model.
 func compare(costs Costs, tables []report.Table, seed uint64) string {
 	costs.NodeExec, costs.Way = costs.KwokExec, 0
 	machine := site{Servers: 1, PerNode: 1 << 20, Shared: runtime.NumCPU()}
@@ -122,16 +122,16 @@ func compare(costs Costs, tables []report.Table, seed uint64) string {
 				continue
 			}
 			measured, model := report.Of(samples), column.of(launch(costs, machine, designs()[0], n, 0, seed))
-			fmt.Fprintf(&b, "- %s, %d workers: measured %s s, the model %s s: %+.0f %%\n", column.name, n, measured, report.Number(model), 100*(model/measured.Median-1))
+			fmt.Fprintf(&b, "- %s, %d workers: measured %s s, in the model %s s: %+.0f %%\n", column.name, n, measured, report.Number(model), 100*(model/measured.Median-1))
 		}
 	}
 	if b.Len() == 0 {
-		return "- not yet: `make bench-scale` measures it\n"
+		return "- no measurements yet: run `make bench-scale`\n"
 	}
 	return b.String()
 }
 
-// sizesOf are the sizes of a table's rows.
+// sizesOf returns the sizes of a table's rows.
 func sizesOf(tables []report.Table, name string) (sizes []int) {
 	for _, t := range tables {
 		for _, r := range t.Rows {

@@ -21,7 +21,7 @@ func by(t *testing.T, name string) design {
 	return design{}
 }
 
-// small is a site with one core of everything.
+// small returns a site with one core of everything.
 func small() site {
 	return site{LauncherCores: 1, Servers: 1, ServerCores: 1, PerNode: 1, NodeCores: 1}
 }
@@ -42,24 +42,24 @@ func TestByHand(t *testing.T) {
 		greeted, launched float64
 	}{
 		{"every step of one worker", all, small(), free, 1, 0, up, up + 1e3 + 2*(10+100+10+2e-3) + 2e3},
-		{"nothing costs anything", Costs{}, small(), free, 5, 0, 0, 0},
-		{"one core dials one after the other", Costs{DialCPU: 1}, small(), free, 3, 0, 3, 3},
-		{"two cores, two", Costs{DialCPU: 1}, two, free, 3, 0, 2, 2},
-		{"the server is the narrow place", Costs{DialCPU: 1, ServerDial: 3}, small(), free, 2, 0, 7, 7},
-		{"nodes work side by side", Costs{NodeExec: 5}, small(), free, 9, 0, 5, 5},
-		{"and their workers do not", Costs{NodeExec: 5}, site{LauncherCores: 1, Servers: 1, ServerCores: 1, PerNode: 3, NodeCores: 1}, free, 9, 0, 15, 15},
-		{"one machine is everything", Costs{DialCPU: 1, NodeExec: 2}, site{Servers: 1, PerNode: 9, Shared: 1}, free, 3, 0, 9, 9},
+		{"everything is free", Costs{}, small(), free, 5, 0, 0, 0},
+		{"one core dials one worker after the other", Costs{DialCPU: 1}, small(), free, 3, 0, 3, 3},
+		{"two cores dial two workers at once", Costs{DialCPU: 1}, two, free, 3, 0, 2, 2},
+		{"the server is the bottleneck", Costs{DialCPU: 1, ServerDial: 3}, small(), free, 2, 0, 7, 7},
+		{"nodes work in parallel", Costs{NodeExec: 5}, small(), free, 9, 0, 5, 5},
+		{"workers of one node share its core", Costs{NodeExec: 5}, site{LauncherCores: 1, Servers: 1, ServerCores: 1, PerNode: 3, NodeCores: 1}, free, 9, 0, 15, 15},
+		{"one machine has all the processes", Costs{DialCPU: 1, NodeExec: 2}, site{Servers: 1, PerNode: 9, Shared: 1}, free, 3, 0, 9, 9},
 		{"a gate of 2 a second, after a burst of 40", Costs{}, small(), design{rate: 2}, 43, 0, 1.5, 1.5},
 		{"one dial at once", Costs{NodeExec: 1}, small(), design{most: 1}, 4, 0, 4, 4},
 		{"two dials at once", Costs{NodeExec: 1}, small(), design{most: 2}, 4, 0, 2, 2},
-		// 1 and 2 are the launcher's, 3 is 1's: list 2, dial 4 and 4, up 1; down 2, up 2.
-		{"a tree, by ways alone", Costs{Way: 1}, small(), trees, 3, 2, 11, 15},
+		// The launcher dials workers 1 and 2, worker 1 dials 3: list 2, dial 4 and 4, up 1; down 2, up 2.
+		{"a tree, only network delays", Costs{Way: 1}, small(), trees, 3, 2, 11, 15},
 		// list 2; contact: 4 to the worker and back; then dial 4.
-		{"contact before", Costs{Way: 1}, small(), design{direct: true, contact: true}, 1, 0, 10, 12},
+		{"contact before the link", Costs{Way: 1}, small(), design{direct: true, contact: true}, 1, 0, 10, 12},
 		// exec 4 to worker 1, 4 more to 3, 2 up; down 4, up 4.
 		{"relays by exec", Costs{Way: 1}, small(), design{tree: true}, 3, 2, 12, 20},
 		{"TLS on both sides", Costs{TLSClient: 1, TLSServer: 2}, small(), design{direct: true}, 2, 0, 4, 4},
-		{"a list is one answer", Costs{ServerPod: 1, Pod: 2}, small(), free, 3, 0, 9, 9},
+		{"one answer lists all pods", Costs{ServerPod: 1, Pod: 2}, small(), free, 3, 0, 9, 9},
 	} {
 		r := launch(c.costs, c.site, c.d, c.n, c.fanout, 0)
 		require.InDelta(t, c.greeted, r.Greeted, 1e-6, c.name)
@@ -67,7 +67,7 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// costs are plausible ones, each another.
+// costs returns plausible costs that differ from each other.
 func costs() Costs {
 	var c Costs
 	for name, field := range c.fields() {
@@ -94,13 +94,13 @@ func TestEveryWorkerIsServedOnce(t *testing.T) {
 				}
 				require.Equal(t, held, r.Streams, d.name)
 				require.Equal(t, 1+execs, r.Requests, d.name)
-				require.Equal(t, r, launch(costs(), large(), d, n, 4, seed), "the same seed, the same launch")
+				require.Equal(t, r, launch(costs(), large(), d, n, 4, seed), "the same seed must yield the same launch")
 			}
 		}
 	}
 }
 
-// TestWorkIsConserved: a design cannot lose or double anybody's work.
+// TestWorkIsConserved checks that no design loses or duplicates work.
 func TestWorkIsConserved(t *testing.T) {
 	c := costs()
 	const n = 300
@@ -112,7 +112,7 @@ func TestWorkIsConserved(t *testing.T) {
 
 	r = launch(c, large(), by(t, "pod network, token mounted, tree"), n, 8, 0)
 	require.InDelta(t, n*c.ServerPod, r.ServerCPU, 1e-9)
-	frames := 0.0 // that end or begin at the launcher: greetings of those below others, orders, lines
+	frames := 0.0 // frames that the launcher sends or receives: forwarded greetings, start requests, lines
 	for v := 1; v <= n; v++ {
 		frames += 2
 		if (shape{n, 8}).parent(v) != 0 {
@@ -123,7 +123,7 @@ func TestWorkIsConserved(t *testing.T) {
 	require.InDelta(t, c.LauncherBase+n*c.LauncherWorker+8*c.TLSLink, r.LauncherMB, 1e-9)
 }
 
-func TestMoreIsNeverQuicker(t *testing.T) {
+func TestMoreWorkIsNeverFaster(t *testing.T) {
 	for _, d := range designs() {
 		before := 0.0
 		for n := 1; n <= 1024; n *= 4 {
@@ -137,7 +137,7 @@ func TestMoreIsNeverQuicker(t *testing.T) {
 			was := *field
 			*field *= 3
 			r := launch(c, large(), d, 200, 8, 0)
-			require.GreaterOrEqual(t, r.Launched, 0.99*first.Launched, "%s: %s costs more; a queue may be spared a little", d.name, name)
+			require.GreaterOrEqual(t, r.Launched, 0.99*first.Launched, "%s: %s costs more; a shorter queue may save a little", d.name, name)
 			require.GreaterOrEqual(t, r.LauncherMB, first.LauncherMB-1e-9, "%s: %s costs more", d.name, name)
 			*field = was
 		}
@@ -173,7 +173,7 @@ func TestCosts(t *testing.T) {
 	for _, one := range list {
 		require.Positive(t, one.Value, one.Name)
 	}
-	require.InDelta(t, 0.03, c.NodeExec, 1e-9, "milliseconds are seconds here")
+	require.InDelta(t, 0.03, c.NodeExec, 1e-9, "milliseconds are converted to seconds")
 	require.Equal(t, 22.0, c.ServerGoroutines)
 
 	scale := report.Table{Name: "scale", Columns: []report.Column{{Name: "launcher's CPU until all have begun"}, {Name: "API server's goroutines per worker, held"}, {Name: "launcher's memory at its peak"}},
@@ -184,8 +184,8 @@ func TestCosts(t *testing.T) {
 	micro := report.Table{Name: "micro", Columns: []report.Column{{Name: "time"}}, Rows: []report.Row{{Name: "exec/local: RoundTrip", Cells: [][]float64{{12, 8, 50}}}}}
 	got, list, err := readCosts(costsFile, []report.Table{micro, scale})
 	require.NoError(t, err)
-	require.InDelta(t, 2.1e-3-c.Session-c.Hello-c.Pod, got.DialCPU, 1e-9, "for each worker, of the largest size, less what is counted elsewhere")
-	require.InDelta(t, 2e-6, got.Frame, 1e-12, "a quarter of the least sample, which was in microseconds")
+	require.InDelta(t, 2.1e-3-c.Session-c.Hello-c.Pod, got.DialCPU, 1e-9, "per worker, at the largest size, minus the costs that are counted elsewhere")
+	require.InDelta(t, 2e-6, got.Frame, 1e-12, "a quarter of the minimum, converted from microseconds")
 	require.InDelta(t, (150-c.LauncherBase)/1000-c.LauncherWorker, got.LauncherLink, 1e-9)
 	require.Equal(t, 24.0, got.ServerGoroutines, "from the largest size that has it")
 	for _, one := range list {
@@ -198,11 +198,11 @@ func TestCosts(t *testing.T) {
 	text := string(costsFile)
 	for broken, want := range map[string]string{
 		"[":                 "read costs",
-		"[]":                "is not there",
-		`[{"name":"warp"}]`: `"warp" is none`,
+		"[]":                "is missing",
+		`[{"name":"warp"}]`: `"warp" is unknown`,
 		strings.Replace(text, `"assumed"`, `"known"`, 1):               "known",
 		strings.Replace(text, `"unit": "ms"`, `"unit": "h"`, 1):        `"h"`,
-		strings.Replace(text, `"name": "frame"`, `"name": "start"`, 1): "there twice",
+		strings.Replace(text, `"name": "frame"`, `"name": "start"`, 1): "duplicate",
 	} {
 		_, _, err := readCosts([]byte(broken), nil)
 		require.ErrorContains(t, err, want)
@@ -210,10 +210,10 @@ func TestCosts(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
-	require.Contains(t, compare(costs(), nil, 1), "not yet")
+	require.Contains(t, compare(costs(), nil, 1), "no measurements yet")
 	table := report.Table{Name: "scale", Columns: []report.Column{{Name: "rendezvous and handshake"}}, Rows: []report.Row{{Name: "Muster", Size: 100, Cells: [][]float64{{1}}}}}
-	require.Equal(t, "- rendezvous and handshake, 100 workers: measured 1 s, the model 2 s: +100 %\n", compare(Costs{Start: 2}, []report.Table{table}, 0),
-		"the gate lets all through that are answered at once")
+	require.Equal(t, "- rendezvous and handshake, 100 workers: measured 1 s, in the model 2 s: +100 %\n", compare(Costs{Start: 2}, []report.Table{table}, 0),
+		"the gate does not delay dials that are answered at once")
 }
 
 func TestTable(t *testing.T) {

@@ -5,14 +5,14 @@ import (
 	"math/rand/v2"
 )
 
-// site is the machines of a cluster.
+// site describes the machines of a cluster.
 type site struct {
 	LauncherCores int
-	Servers       int // API servers, each with
-	ServerCores   int
-	PerNode       int // workers on a node, which has
-	NodeCores     int
-	Shared        int // cores that are all of it: a test machine; 0: none
+	Servers       int // number of API servers
+	ServerCores   int // of each API server
+	PerNode       int // workers on each node
+	NodeCores     int // of each node
+	Shared        int // cores of a single machine that runs everything, as in a test; 0: separate machines
 }
 
 // large is a site that could have 100,000 workers.
@@ -20,7 +20,7 @@ func large() site {
 	return site{LauncherCores: 4, Servers: 3, ServerCores: 16, PerNode: 32, NodeCores: 64}
 }
 
-// world is a site with a launch going on, and what is counted.
+// world is a site during a launch, with its counters.
 type world struct {
 	clock
 	costs    Costs
@@ -31,11 +31,11 @@ type world struct {
 	shared   *station
 
 	streams, peakStreams int
-	links, peakLinks     [2]int  // of the launcher's: by exec, by TCP
-	most, longest        float64 // MB for the launcher's links; seconds of a dial by exec
+	links, peakLinks     [2]int  // links of the launcher: by exec, by TCP
+	most, longest        float64 // MB for the launcher's links at their peak; seconds of the longest dial by exec
 	requests             int
 	second               map[int]int // requests by second
-	greeted, launched    []int       // how often, by worker
+	greeted, launched    []int       // counts by worker
 }
 
 func newWorld(costs Costs, s site, n int, seed uint64) *world {
@@ -62,7 +62,7 @@ func newWorld(costs Costs, s site, n int, seed uint64) *world {
 	return w
 }
 
-// node is where v runs; 0 is the launcher.
+// node returns the station on which v runs; 0 is the launcher.
 func (w *world) node(v int) *station {
 	if v == 0 {
 		return w.launcher
@@ -70,22 +70,22 @@ func (w *world) node(v int) *station {
 	return w.nodes[(v-1)/w.site.PerNode]
 }
 
-// server is the one that carries v's stream.
+// server returns the API server that carries v's stream.
 func (w *world) server(v int) *station { return w.servers[v%len(w.servers)] }
 
-// request counts one at an API server.
+// request counts a request at an API server.
 func (w *world) request() {
 	w.requests++
 	w.second[int(w.now)]++
 }
 
-// cost is a step of a chain: seconds of work on a station; no station: of waiting.
+// cost is a step of a chain: seconds of work on a station, or of waiting if there is no station.
 type cost struct {
 	on *station
 	s  float64
 }
 
-// chain does one step after the other.
+// chain runs one step after the other, then calls then.
 func (w *world) chain(steps []cost, then func()) {
 	if len(steps) == 0 {
 		then()
@@ -99,7 +99,7 @@ func (w *world) chain(steps []cost, then func()) {
 	steps[0].on.work(steps[0].s, next)
 }
 
-// exec opens a stream to worker v through an API server, and greets it over that.
+// exec opens a stream to worker v through an API server, and does the handshake.
 func (w *world) exec(from, v int, g *gate, up func()) {
 	c := w.costs
 	g.enter(func() {
@@ -119,7 +119,7 @@ func (w *world) exec(from, v int, g *gate, up func()) {
 	})
 }
 
-// hangUp ends such a stream.
+// hangUp ends a stream that exec opened.
 func (w *world) hangUp(from int) {
 	w.streams--
 	w.hold(from, 0, -1)
@@ -132,7 +132,7 @@ func (w *world) dial(from, v int, up func()) {
 	w.chain([]cost{{nil, 3 * c.Way}, {w.node(from), c.TLSClient}, {w.node(v), c.TLSServer + c.Hello}, {nil, c.Way}, {w.node(from), c.Hello}}, up)
 }
 
-// hold counts the launcher's links of a kind, and its memory for them.
+// hold counts the launcher's links of a kind, and the memory for them.
 func (w *world) hold(from, kind, n int) {
 	if from != 0 {
 		return
@@ -142,7 +142,7 @@ func (w *world) hold(from, kind, n int) {
 	w.most = max(w.most, float64(w.links[0])*w.costs.LauncherLink+float64(w.links[1])*w.costs.TLSLink)
 }
 
-// frame goes over the link between a worker v and its parent, either way.
+// frame carries a frame over the link between worker v and its parent, in either direction.
 func (w *world) frame(d design, from, to, v int, then func()) {
 	steps := []cost{{w.node(from), w.costs.Frame}, {nil, w.costs.Way}}
 	if !d.direct {
@@ -151,13 +151,13 @@ func (w *world) frame(d design, from, to, v int, then func()) {
 	w.chain(append(steps, cost{w.node(to), w.costs.Frame}), then)
 }
 
-// clock runs events in the order of their times, and of their making where these are
-// the same.
+// clock runs events in the order of their times; events with the same time run in the order of their
+// creation.
 type clock struct {
 	now    float64 // seconds
 	events events
 	made   int
-	luck   *rand.Rand // nil: everything takes its mean
+	luck   *rand.Rand // nil: every step takes its mean cost
 }
 
 type event struct {
@@ -180,13 +180,13 @@ func (e *events) Pop() any {
 	return last
 }
 
-// after does something when d seconds have gone by.
+// after schedules do in d seconds.
 func (c *clock) after(d float64, do func()) {
 	c.made++
 	heap.Push(&c.events, event{c.now + d, c.made, do})
 }
 
-// run goes on until nothing is left to do.
+// run processes events until none is left.
 func (c *clock) run() {
 	for len(c.events) > 0 {
 		e := heap.Pop(&c.events).(event)
@@ -195,7 +195,7 @@ func (c *clock) run() {
 	}
 }
 
-// spread is a cost with luck in it, of the same mean.
+// spread returns a random cost whose mean is cost.
 func (c *clock) spread(cost float64) float64 {
 	if c.luck == nil {
 		return cost
@@ -203,14 +203,14 @@ func (c *clock) spread(cost float64) float64 {
 	return cost * (0.5 + c.luck.Float64())
 }
 
-// station is processors with one queue.
+// station is a number of cores with one queue.
 type station struct {
 	clock *clock
 	cores int
 	busy  int
 	queue []task
 	head  int
-	used  float64 // seconds of processor
+	used  float64 // seconds of CPU time
 }
 
 type task struct {
@@ -218,7 +218,7 @@ type task struct {
 	then func()
 }
 
-// work takes one core for the cost, when its turn has come.
+// work queues a task, which takes one core for cost seconds.
 func (s *station) work(cost float64, then func()) {
 	s.queue = append(s.queue, task{s.clock.spread(cost), then})
 	s.next()
@@ -241,13 +241,13 @@ func (s *station) next() {
 	}
 }
 
-// gate is what dials of one process pass: so many in a second and a burst at first,
-// which is exec/link's, or so many at once.
+// gate limits the dials of one process: a rate per second after an initial burst, like a former gate of
+// exec/link, or a number of concurrent dials.
 type gate struct {
 	clock       *clock
-	rate, burst float64 // rate 0: any
-	most        int     // at once; 0: any
-	tokens, at  float64 // what there is, at that time; less than none: promised
+	rate, burst float64 // rate 0: no limit
+	most        int     // concurrent dials; 0: no limit
+	tokens, at  float64 // tokens available at that time; negative: reserved in advance
 	inside      int
 	waiting     []func()
 }
@@ -256,7 +256,7 @@ func newGate(c *clock, rate, burst float64, most int) *gate {
 	return &gate{clock: c, rate: rate, burst: burst, most: most, tokens: burst}
 }
 
-// enter goes on when the gate has let it through; who has entered must leave.
+// enter calls then when the gate admits it. The caller must call leave afterwards.
 func (g *gate) enter(then func()) {
 	if g.most > 0 && g.inside == g.most {
 		g.waiting = append(g.waiting, then)

@@ -16,15 +16,15 @@ import (
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
-const owner = "muster.dev/bench" // label of our namespaces
+const owner = "muster.dev/bench" // label of the benchmarks' namespaces
 
-// nodes are those of test/lab/cluster; workers are spread over them.
+// nodes are the nodes of test/lab/cluster. Workers are spread over them.
 var nodes = [...]string{"node1", "node2"}
 
-// Space is a namespace.
+// Space is a namespace of a benchmark.
 type Space struct{ Name string }
 
-// NewSpace makes a namespace for a benchmark.
+// NewSpace creates a namespace for a benchmark.
 func NewSpace(ctx context.Context, bench string) (Space, error) {
 	s := Space{Name: "bench-" + bench + "-" + strings.ToLower(rand.Text()[:5])}
 	return s, kube.Open(ctx, s.Name, owner)
@@ -35,7 +35,7 @@ func (s Space) Kubectl(ctx context.Context, stdin []byte, args ...string) (strin
 	return kube.Kubectl(ctx, s.Name, stdin, args...)
 }
 
-// Close takes the namespace away with all that is in it, also when ctx has ended.
+// Close deletes the namespace and everything in it, also after ctx has ended.
 func (s Space) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
 	defer cancel()
@@ -43,28 +43,27 @@ func (s Space) Close(ctx context.Context) error {
 	return err
 }
 
-// Job is a launcher and its workers. What it has besides is a directory of this machine,
-// where Shared names one: /shared in each pod.
+// Job describes a launcher and its workers.
 type Job struct {
 	Name     string
-	Image    string // of images/
+	Image    string // in images/
 	Workers  int
-	Launcher []string // the launcher's command, of the image's entry point
-	Worker   []string // the workers', or
-	Shell    bool     // both are lines of sh
-	Shared   string
-	Bin      string // directory of this machine with the agent's programs, in place of the image's
-	CPU      string // each pod's request, and so its share where there is not enough; "": 10m
-	Looks    bool   // the launcher may get pods, as kubectl exec does
+	Launcher []string // the launcher's arguments, for the image's entry point
+	Worker   []string // the workers' arguments
+	Shell    bool     // Launcher and Worker are lines of sh instead
+	Shared   string   // directory of this machine, mounted as /shared in each pod; "": none
+	Bin      string // directory of this machine with the agent's programs, which replace the image's
+	CPU      string // each pod's CPU request, and so its share when processors are short; "": 10m
+	Looks    bool   // the launcher may get pods, which kubectl exec needs
 }
 
-// LauncherName is that of the launcher's pod.
+// LauncherName returns the name of the launcher's pod.
 func (j Job) LauncherName() string { return j.Name + "-launcher" }
 
-// WorkerName is that of worker i's pod.
+// WorkerName returns the name of worker i's pod.
 func (j Job) WorkerName(i int) string { return fmt.Sprintf("%s-worker-%d", j.Name, i) }
 
-// Start makes the pods and waits until all of them run. It gives the workers' addresses.
+// Start creates the pods and waits until all of them run. It returns the workers' addresses.
 func (s Space) Start(ctx context.Context, j Job) (addresses []string, err error) {
 	var names []string
 	for i := range j.Workers {
@@ -85,7 +84,7 @@ func (s Space) Start(ctx context.Context, j Job) (addresses []string, err error)
 		return nil, err
 	}
 	if _, err := s.Kubectl(ctx, nil, "wait", "--for=condition=Ready", "pods", "-l", "muster.dev/job="+j.Name, "--timeout=180s"); err != nil {
-		said, _ := s.Kubectl(ctx, nil, "get", "pods", "-o", "wide") // it stands beside the error
+		said, _ := s.Kubectl(ctx, nil, "get", "pods", "-o", "wide") // best effort: the list explains the error below
 		return nil, fmt.Errorf("%w\n%s", err, said)
 	}
 	list, err := s.pods(ctx, j)
@@ -95,7 +94,7 @@ func (s Space) Start(ctx context.Context, j Job) (addresses []string, err error)
 	return addresses, err
 }
 
-// pods are the workers', in their order.
+// pods returns the workers' pods, in the order of their indexes.
 func (s Space) pods(ctx context.Context, j Job) ([]corev1.Pod, error) {
 	text, err := s.Kubectl(ctx, nil, "get", "pods", "-l", "muster.dev/role=worker,muster.dev/job="+j.Name, "-o", "json")
 	if err != nil {
@@ -109,7 +108,7 @@ func (s Space) pods(ctx context.Context, j Job) ([]corev1.Pod, error) {
 	for _, pod := range got.Items {
 		var i int
 		if _, err := fmt.Sscan(pod.Labels["muster.dev/index"], &i); err != nil || i >= len(list) {
-			return nil, errors.Join(err, fmt.Errorf("pod %s is none of ours", pod.Name))
+			return nil, errors.Join(err, fmt.Errorf("pod %s is not a worker of this job", pod.Name))
 		}
 		list[i] = pod
 	}

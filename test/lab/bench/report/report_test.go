@@ -108,7 +108,7 @@ func TestSaveReadWrite(t *testing.T) {
 	require.Equal(t, "ssh", book[1].Rows[0].Name)
 }
 
-func TestWhatIsNoTable(t *testing.T) {
+func TestInvalidTablesAreRejected(t *testing.T) {
 	t.Setenv("MUSTER_OUT", t.TempDir())
 	for name, break_ := range map[string]func(*Table){
 		"names no file":   func(t *Table) { t.Name = "../x" },

@@ -19,25 +19,25 @@ import (
 
 // Table is one comparison: a row for each contender and size.
 type Table struct {
-	Name    string   `json:"name"`  // of its files: "launch"
+	Name    string   `json:"name"`  // base name of its files: "launch"
 	Title   string   `json:"title"` // above the table and its picture
-	Order   int      `json:"order"` // among the tables, the lowest first
-	Over    string   `json:"over"`  // what a row's size counts: "workers"
+	Order   int      `json:"order"` // position among the tables, the lowest first
+	Over    string   `json:"over"`  // the quantity that a row's size counts: "workers"
 	Columns []Column `json:"columns"`
 	Rows    []Row    `json:"rows"`
 	Drawn   []int    `json:"drawn"` // indexes of the columns in the picture, a panel for each
 	Command string   `json:"command"`
-	Notes   []string `json:"notes"` // versions, conditions, what was left out
+	Notes   []string `json:"notes"` // versions, conditions, omissions
 }
 
-// Column says what its cells are.
+// Column describes the cells of a column.
 type Column struct {
 	Name string `json:"name"`
 	Unit string `json:"unit"`
 }
 
 // Row is one contender at one size. Cells has one list of samples for each
-// column, in the order in which they were taken; an empty one: not measured.
+// column, in the order in which they were taken; a column that was not measured has an empty list.
 type Row struct {
 	Name  string      `json:"name"`
 	Size  int         `json:"size"`
@@ -66,8 +66,8 @@ func Save(t Table) error {
 	return nil
 }
 
-// Cell is what is said of the samples of one cell. Without samples the numbers
-// mean nothing.
+// Cell summarizes the samples of one cell. Without samples the numbers
+// are meaningless.
 type Cell struct {
 	Samples []float64 `json:"samples"`
 	Median  float64   `json:"median"`
@@ -75,7 +75,7 @@ type Cell struct {
 	Max     float64   `json:"max"`
 }
 
-// Of reads the samples.
+// Of returns the summary of samples.
 func Of(samples []float64) Cell {
 	c := Cell{Samples: samples}
 	n := len(samples)
@@ -87,8 +87,8 @@ func Of(samples []float64) Cell {
 	return c
 }
 
-// String is the median, and the ends unless they lie within half a percent of it;
-// "-": not measured.
+// String returns the median, and the minimum and maximum unless both are within half a percent of it.
+// It returns "-" if there are no samples.
 func (c Cell) String() string {
 	if len(c.Samples) == 0 {
 		return "-"
@@ -99,7 +99,7 @@ func (c Cell) String() string {
 	return Number(c.Median) + " (" + Number(c.Min) + " to " + Number(c.Max) + ")"
 }
 
-// Number has three significant digits, and all that stand before the point, in threes.
+// Number formats v with three significant digits, or with all digits before the point, and a comma for thousands.
 func Number(v float64) string {
 	digits := 0
 	if a := math.Abs(v); a > 0 && a < 1000 {
@@ -120,7 +120,7 @@ func Number(v float64) string {
 	return sign + whole + rest
 }
 
-// Text is the table for a terminal: median and ends of each cell, notes below.
+// Text returns the table for a terminal: median, minimum and maximum of each cell, with the notes below.
 func (t Table) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", t.Name, t.Title)
@@ -135,7 +135,7 @@ func (t Table) Text() string {
 	return b.String()
 }
 
-// Markdown is the same as a table of a page, without title and notes.
+// Markdown returns the same table for a page, without title and notes.
 func (t Table) Markdown() string {
 	var b strings.Builder
 	for i, line := range t.lines() {
@@ -150,7 +150,7 @@ func (t Table) Markdown() string {
 	return b.String()
 }
 
-// lines are the head and the rows. A column of sizes is there when a row has one.
+// lines returns the header and the rows. There is a column of sizes if at least one row has a size.
 func (t Table) lines() [][]string {
 	sized := false
 	for _, r := range t.Rows {
@@ -180,7 +180,7 @@ func (t Table) lines() [][]string {
 	return all
 }
 
-// Label is the column's name with its unit, unless the name says it.
+// Label returns the column's name with its unit, unless the name contains the unit.
 func (c Column) Label() string {
 	words := strings.FieldsFunc(c.Name, func(r rune) bool { return r == ' ' || r == ',' })
 	if c.Unit == "" || slices.Contains(words, c.Unit) {
@@ -189,8 +189,8 @@ func (c Column) Label() string {
 	return c.Name + ", " + c.Unit
 }
 
-// Read returns the tables below dir/bench, in their order. None at all is
-// fs.ErrNotExist.
+// Read returns the tables below dir/bench, in their order. If there are none,
+// the error is fs.ErrNotExist.
 func Read(dir string) ([]Table, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "bench", "*.json"))
 	if err != nil {
@@ -217,7 +217,7 @@ func Read(dir string) ([]Table, error) {
 	return all, nil
 }
 
-// check finds what would break whoever reads the table.
+// check reports errors in the table that would break its readers.
 func (t Table) check() error {
 	if t.Name == "" || filepath.Base(t.Name) != t.Name {
 		return fmt.Errorf("%q names no file", t.Name)
@@ -235,7 +235,7 @@ func (t Table) check() error {
 	return nil
 }
 
-// told is a table as bench.json has it: with what is read out of the samples.
+// told is a table as bench.json stores it: with a summary of each cell.
 type told struct {
 	Table
 	Rows []toldRow `json:"rows"`
@@ -247,8 +247,8 @@ type toldRow struct {
 	Cells []Cell `json:"cells"`
 }
 
-// Write writes the tables to bench.json of dir: each cell with its samples, their
-// median and their ends.
+// Write writes the tables to bench.json in dir: each cell with its samples, and their
+// median, minimum and maximum.
 func Write(dir string, all []Table) error {
 	var book []told
 	for _, t := range all {

@@ -1,9 +1,9 @@
-// Command inpod is what test/lab/bench/launch runs in its launchers.
+// Command inpod runs in the launchers of test/lab/bench/launch.
 //
 //	inpod wait -workers N [-hosts]   watch until N workers are Ready; write /tmp/hostfile: by name, with
 //	                                 their addresses in /etc/hosts, or by address
-//	inpod exec -workers N            open an exec of `true` for each worker at once; prints the seconds
-//	inpod dns -after TIME            a DNS that knows nobody, and takes its time to say so
+//	inpod exec -workers N            open an exec of `true` for each worker at once; print the seconds
+//	inpod dns -after TIME            serve a DNS that knows no name, and answers with a delay
 package main
 
 import (
@@ -44,13 +44,13 @@ func main() {
 
 func run(ctx context.Context) error {
 	if len(os.Args) < 2 {
-		return errors.New("wait, exec or dns?")
+		return errors.New("missing argument: wait, exec or dns")
 	}
 	flags := flag.NewFlagSet(os.Args[1], flag.ExitOnError)
-	workers := flags.Int("workers", 0, "how many `N`")
-	hosts := flags.Bool("hosts", false, "by name")
-	after := flags.Duration("after", 0, "`TIME` until it is said that a name outside the cluster is unknown")
-	_ = flags.Parse(os.Args[2:]) // ExitOnError
+	workers := flags.Int("workers", 0, "wait for `N` workers")
+	hosts := flags.Bool("hosts", false, "write host names, and their addresses to /etc/hosts")
+	after := flags.Duration("after", 0, "wait for `TIME` before answering that a name outside the cluster is unknown")
+	_ = flags.Parse(os.Args[2:]) // flag.ExitOnError: it does not return an error
 	if os.Args[1] == "dns" {
 		return serveDNS(*after)
 	}
@@ -81,10 +81,10 @@ func run(ctx context.Context) error {
 	case "exec":
 		return execAll(ctx, cfg, string(namespace), ready)
 	}
-	return fmt.Errorf("no such verb: %s", os.Args[1])
+	return fmt.Errorf("unknown verb: %s", os.Args[1])
 }
 
-// write says where the workers are.
+// write writes the hostfile, and /etc/hosts.
 func write(ready map[string]string, byName bool) error {
 	var hostfile, hosts strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(ready)) {
@@ -106,14 +106,14 @@ func write(ready map[string]string, byName bool) error {
 	return os.WriteFile("/etc/hosts", []byte(text), 0o644)
 }
 
-// podsOnly spares the discovery of everything else that the API server has.
+// podsOnly returns a mapper that knows only pods, which saves the discovery of all other kinds.
 func podsOnly(scheme *runtime.Scheme) meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(scheme.PrioritizedVersionsAllGroups())
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
 	return mapper
 }
 
-// await gives the addresses of n Ready workers by name.
+// await returns the addresses of n Ready workers by name.
 func await(ctx context.Context, api client.WithWatch, namespace string, n int) (map[string]string, error) {
 	ready := map[string]string{}
 	take := func(pod *corev1.Pod, gone bool) {
@@ -149,11 +149,11 @@ func await(ctx context.Context, api client.WithWatch, namespace string, n int) (
 			return ready, nil
 		}
 	}
-	return nil, errors.New("watch: it has ended")
+	return nil, errors.New("watch: ended")
 }
 
-// serveDNS knows no name. It says so at once of names of the cluster, and after a while of all others,
-// as a cluster's DNS does that asks a slow one outside.
+// serveDNS answers that no name exists. For names of the cluster it answers at once, and for all others after a delay,
+// like a cluster's DNS that asks a slow server outside.
 func serveDNS(after time.Duration) error {
 	conn, err := net.ListenPacket("udp", ":53")
 	if err != nil {
@@ -176,19 +176,19 @@ func serveDNS(after time.Duration) error {
 			if slow {
 				time.Sleep(after)
 			}
-			_, _ = conn.WriteTo(answer, from) // whoever asked asks again
+			_, _ = conn.WriteTo(answer, from) // the client retries
 		})
 	}
 }
 
-// unknown is a question (RFC 1035, 4.1) as an answer: no such name. It tells whether
-// the name is none of the cluster's.
+// unknown turns a question (RFC 1035, 4.1) into an answer: no such name. It also reports whether
+// the name is outside the cluster.
 func unknown(question []byte) (answer []byte, outside bool) {
 	const header, response, noSuchName = 12, 0x80, 3
 	if len(question) < header {
 		return nil, false
 	}
-	end := bytes.IndexByte(question[header:], 0) // of the name: labels, then the root
+	end := bytes.IndexByte(question[header:], 0) // end of the name: labels, then the root
 	if end < 0 || len(question) < header+end+5 {
 		return nil, false
 	}
@@ -200,8 +200,8 @@ func unknown(question []byte) (answer []byte, outside bool) {
 	return answer, !bytes.HasSuffix(name, []byte("\x07cluster\x05local\x00"))
 }
 
-// execAll runs `true` in all workers at once, and prints how many seconds passed
-// until the last had ended.
+// execAll runs `true` in all workers at once, and prints the seconds
+// until the last one ended.
 func execAll(ctx context.Context, cfg *rest.Config, namespace string, workers map[string]string) error {
 	began := time.Now()
 	errs := make(chan error, len(workers))
