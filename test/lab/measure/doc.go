@@ -1,9 +1,8 @@
-// Package measure is what programs have in common that measure jobs on the cluster of
-// test/lab/cluster: a client, the API server's audit log, a list of what has to be taken
-// back; the controller as a process of this machine; what a watch has seen of pods and
-// jobs, with the moments; a launcher's lines with containerd's stamps; figures, recorded
-// and printed.
+// Package measure holds what the programs that measure jobs on the cluster of test/lab/cluster
+// share: a client, the API server's audit log, a list of cleanup steps,
+// the controller as a process of this machine, the progress of pods and jobs as a watch saw it,
+// a launcher's lines with containerd's timestamps, and metrics of the API server.
 //
-// What a program changes in the cluster it notes with Later, and Undo takes it back, also
-// after an error or an interrupt. It decides nothing about what is measured.
+// A program registers a cleanup step with Later for each change in the cluster. Undo runs these steps, also
+// after an error or an interrupt. The package does not define what is measured.
 package measure

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Sizes is a flag: numbers separated by commas.
+// Sizes is the value of a flag: numbers of workers, separated by commas.
 type Sizes []int
 
-// String is what Set takes.
+// String implements flag.Value.
 func (s *Sizes) String() string {
 	var all []string
 	for _, n := range *s {
@@ -26,7 +26,7 @@ func (s *Sizes) Set(text string) error {
 	for one := range strings.SplitSeq(text, ",") {
 		n, err := strconv.Atoi(one)
 		if err != nil || n < 1 {
-			return fmt.Errorf("%q is no number of workers", one)
+			return fmt.Errorf("%q is not a number of workers", one)
 		}
 		*s = append(*s, n)
 	}

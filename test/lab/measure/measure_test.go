@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// A moment is that of the first sight.
+// TestProgress checks that the recorded time is that of the first observation.
 func TestProgress(t *testing.T) {
 	p := newProgress()
 	pod := &corev1.Pod{}
@@ -28,10 +28,10 @@ func TestProgress(t *testing.T) {
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: running}}
 	p.take(pod)
-	require.Empty(t, p.Running, "one of two")
+	require.Empty(t, p.Running, "only one of two containers has started")
 	pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}})
 	p.take(pod)
-	require.Len(t, p.Running, 1, "one that has run counts")
+	require.Len(t, p.Running, 1, "a container that has ended counts")
 	require.Equal(t, at, p.Scheduled["a"])
 	for _, name := range []string{"", v1alpha1.PhaseWaiting, v1alpha1.PhaseRunning} {
 		job := &v1alpha1.LaunchJob{}
@@ -43,7 +43,7 @@ func TestProgress(t *testing.T) {
 
 	mpi := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "m"}}}
 	p.take(mpi)
-	require.Len(t, p.Phases, 3, "it has no conditions yet")
+	require.Len(t, p.Phases, 3, "the job has no conditions yet")
 	mpi.Object["status"] = map[string]any{"conditions": []any{
 		map[string]any{"type": "Created", "status": "True"}, map[string]any{"type": "Succeeded", "status": "False"}}}
 	p.take(mpi)
@@ -66,7 +66,7 @@ func TestSizes(t *testing.T) {
 	require.Equal(t, Sizes{2, 20, 60}, s)
 	require.Equal(t, "2,20,60", s.String())
 	for _, bad := range []string{"", "2,", "2,0", "-1", "two"} {
-		require.ErrorContains(t, s.Set(bad), "is no number of workers", bad)
+		require.ErrorContains(t, s.Set(bad), "is not a number of workers", bad)
 	}
 }
 
@@ -92,7 +92,7 @@ process_virtual_memory_bytes 1e+12
 
 	none, err := parseServer([]byte(text[strings.Index(text, "go_goroutines"):]))
 	require.NoError(t, err)
-	require.Zero(t, none.Streams, "there has been none yet")
+	require.Zero(t, none.Streams, "without the gauge there were no streams yet")
 
 	_, err = parseServer([]byte(strings.ReplaceAll(text, "go_goroutines", "go_threads")))
 	require.ErrorContains(t, err, "no go_goroutines")

@@ -22,24 +22,24 @@ import (
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
-// Progress is what a watch of a namespace has seen of its pods and jobs, with the
-// moments: those of conditions have whole seconds only.
+// Progress records when a watch of a namespace first saw each state of its pods and jobs.
+// It uses this machine's clock, because conditions have a resolution of one second.
 type Progress struct {
 	stop  func()
 	ended chan error
-	news  chan struct{} // something has changed
+	news  chan struct{} // receives after each change
 
 	mu        sync.Mutex
-	Scheduled map[string]time.Time // pods that have a node
-	Running   map[string]time.Time // pods all of whose containers run, or have run
+	Scheduled map[string]time.Time // pods that were assigned to a node
+	Running   map[string]time.Time // pods whose containers all run, or have ended
 	Phases    map[Phase]time.Time
 }
 
-// Phase is one that a job has been in: a LaunchJob's phase, or a condition that was True.
+// Phase is a phase that a job has been in: a LaunchJob's phase, or a condition that was True.
 type Phase struct{ Job, Name string }
 
-// Follow begins to watch pods, LaunchJobs, and other kinds of jobs as unstructured
-// objects. Its caller calls Close.
+// Follow starts to watch pods, LaunchJobs, and other kinds of jobs as unstructured
+// objects. The caller must call Close.
 func (w *World) Follow(ctx context.Context, namespace string, others ...schema.GroupVersionKind) (*Progress, error) {
 	watched, err := cache.New(w.Config, cache.Options{Scheme: w.Client.Scheme(), DefaultNamespaces: map[string]cache.Config{namespace: {}}})
 	if err != nil {
@@ -66,7 +66,7 @@ func (w *World) Follow(ctx context.Context, namespace string, others ...schema.G
 	}
 	go func() { p.ended <- watched.Start(ctx) }()
 	if !watched.WaitForCacheSync(ctx) {
-		return nil, errors.Join(errors.New("watch: no list"), p.Close())
+		return nil, errors.Join(errors.New("watch: the caches did not sync"), p.Close())
 	}
 	return p, nil
 }
@@ -118,9 +118,9 @@ func (p *Progress) in(phase Phase, now time.Time) {
 	}
 }
 
-// conditions are the types of those that are True.
+// conditions returns the types of the conditions that are True.
 func conditions(o *unstructured.Unstructured) (list []string) {
-	all, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions") // none yet, or none ever
+	all, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions") // the object may have no conditions
 	for _, item := range all {
 		c, _ := item.(map[string]any)
 		if name, _ := c["type"].(string); c["status"] == "True" {
@@ -130,7 +130,7 @@ func conditions(o *unstructured.Unstructured) (list []string) {
 	return list
 }
 
-// started: every container runs, or has.
+// started reports whether every container runs, or has ended.
 func started(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.State.Running == nil && c.State.Terminated == nil {
@@ -140,12 +140,12 @@ func started(pod *corev1.Pod) bool {
 	return len(pod.Status.ContainerStatuses) == len(pod.Spec.Containers)
 }
 
-// Until waits until it is so; so is called with what has been seen held still.
+// Until waits until so returns true. Progress does not change while so runs.
 func (p *Progress) Until(ctx context.Context, what string, so func() bool) error {
 	for {
 		p.mu.Lock()
 		yes := so()
-		seen := fmt.Sprintf("%d pods have nodes, %d run", len(p.Scheduled), len(p.Running))
+		seen := fmt.Sprintf("%d pods are scheduled, %d run", len(p.Scheduled), len(p.Running))
 		p.mu.Unlock()
 		if yes {
 			return nil
@@ -168,7 +168,7 @@ func (p *Progress) InPhase(name string) (n int) {
 	return n
 }
 
-// Last is the latest of some moments.
+// Last returns the latest of moments.
 func Last(moments map[string]time.Time) (latest time.Time) {
 	for at := range maps.Values(moments) {
 		if at.After(latest) {
@@ -178,13 +178,13 @@ func Last(moments map[string]time.Time) (latest time.Time) {
 	return latest
 }
 
-// Line is one that a container has written, and when, by containerd's stamp.
+// Line is a line of a container's log, with containerd's timestamp.
 type Line struct {
 	At   time.Time
 	Text string
 }
 
-// Lines reads what a pod's container has written so far.
+// Lines reads a container's log so far.
 func Lines(ctx context.Context, namespace, pod string) ([]Line, error) {
 	log, err := kube.Kubectl(ctx, namespace, nil, "logs", "--timestamps", pod)
 	if err != nil {
@@ -193,7 +193,7 @@ func Lines(ctx context.Context, namespace, pod string) ([]Line, error) {
 	return ParseLines(log)
 }
 
-// ParseLines reads a log whose lines begin with stamps.
+// ParseLines reads a log whose lines begin with timestamps.
 func ParseLines(log string) (list []Line, err error) {
 	for text := range strings.Lines(log) {
 		stamp, text, _ := strings.Cut(strings.TrimSuffix(text, "\n"), " ")
@@ -206,7 +206,7 @@ func ParseLines(log string) (list []Line, err error) {
 	return list, nil
 }
 
-// Versions are what commands of sh in a pod say, and the API server's and kubectl's.
+// Versions returns the output of sh commands in a pod, and the versions of the API server and kubectl.
 func Versions(ctx context.Context, namespace, pod, commands string) ([]string, error) {
 	said, err := kube.Kubectl(ctx, namespace, nil, "exec", pod, "--", "sh", "-c", commands)
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// Server is what an API server says of itself.
+// Server holds metrics of an API server.
 type Server struct {
 	At         time.Time
-	Streams    float64 // requests for pods/exec that go on
+	Streams    float64 // running pods/exec requests
 	CPUSeconds float64
 	Goroutines float64
-	Live       float64 // bytes on the heap, and of stacks
+	Live       float64 // bytes of the heap and of stacks
 	Resident   float64 // bytes
 }
 
@@ -35,7 +35,7 @@ func (w *World) Server(ctx context.Context) (Server, error) {
 	return s, err
 }
 
-// Fetch gets a path of the API server, over a connection that stays.
+// Fetch gets a path from the API server, over a persistent connection.
 func (w *World) Fetch(ctx context.Context, path string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.Config.Host+path, nil)
 	if err != nil {
@@ -56,8 +56,8 @@ func (w *World) Fetch(ctx context.Context, path string) ([]byte, error) {
 	return text, nil
 }
 
-// parseServer reads Prometheus' text format. It looks for a few of its many lines, as what this
-// takes of the machine is measured too. The gauge of streams is not there before the first one.
+// parseServer reads Prometheus' text format. It parses only the lines that it needs, because the CPU time of
+// this program is measured, too. The gauge of streams does not exist before the first stream.
 func parseServer(text []byte) (s Server, err error) {
 	plain := map[string]float64{"process_cpu_seconds_total": -1, "go_goroutines": -1, "go_memstats_heap_alloc_bytes": -1,
 		"go_memstats_stack_inuse_bytes": -1, "process_resident_memory_bytes": -1}

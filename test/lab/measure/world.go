@@ -33,16 +33,16 @@ import (
 	"github.com/musterhq/muster/test/suite/program"
 )
 
-// World is the cluster, and what we have changed in it.
+// World is the cluster, and the cleanup steps for the changes in it.
 type World struct {
 	Config *rest.Config
 	Client client.WithWatch
 	Audit  string // path of the API server's log
 	Root   string // of the module
-	Dir    string // for files of ours
+	Dir    string // for temporary files
 	http   *http.Client
 	name   string // of the program
-	steps  []step // that undo what was done, the last first
+	steps  []step // cleanup steps; the last runs first
 }
 
 type step struct {
@@ -50,12 +50,12 @@ type step struct {
 	do   func(context.Context) error
 }
 
-// New reaches the cluster of $KUBECONFIG as the user agent name. Its caller calls Close.
+// New connects to the cluster of $KUBECONFIG, with the user agent name. The caller must call Close.
 func New(name string) (*World, error) {
 	if err := kube.Cluster("MUSTER_AUDIT_LOG"); err != nil {
 		return nil, err
 	}
-	log.SetLogger(logr.Discard()) // controller-runtime's
+	log.SetLogger(logr.Discard()) // silences controller-runtime
 	cfg, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {
 		return nil, fmt.Errorf("read KUBECONFIG: %w", err)
@@ -81,15 +81,15 @@ func New(name string) (*World, error) {
 	return &World{Config: cfg, Client: c, Audit: os.Getenv("MUSTER_AUDIT_LOG"), Root: root, Dir: dir, http: httpClient, name: name}, err
 }
 
-// Close takes everything back.
+// Close undoes all changes.
 func (w *World) Close() error { return errors.Join(w.Undo(0), os.RemoveAll(w.Dir)) }
 
-// Say tells how far we are.
+// Say prints a line about the progress.
 func (w *World) Say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, w.name+": "+time.Now().UTC().Format("15:04:05")+" "+format+"\n", args...)
 }
 
-// Build makes a program of test/lab for a pod, and gives its path.
+// Build builds a program of test/lab for a pod, and returns its path.
 func (w *World) Build(ctx context.Context, program string) (path string, err error) {
 	path = filepath.Join(w.Dir, filepath.Base(program))
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "./"+program)
@@ -100,8 +100,8 @@ func (w *World) Build(ctx context.Context, program string) (path string, err err
 	return path, nil
 }
 
-// Access writes a kubeconfig with a token of a service account, whose namespace is the one that
-// it stands for, and gives its path.
+// Access writes a kubeconfig with a token of a service account, and the service account's namespace as the
+// default, and returns its path.
 func (w *World) Access(ctx context.Context, namespace, account, duration string) (path string, err error) {
 	token, err := kube.Kubectl(ctx, namespace, nil, "create", "token", account, "--duration="+duration)
 	if err != nil {
@@ -116,15 +116,15 @@ func (w *World) Access(ctx context.Context, namespace, account, duration string)
 	return path, clientcmd.WriteToFile(*file, path)
 }
 
-// Later notes how something is taken back.
+// Later registers a cleanup step.
 func (w *World) Later(what string, do func(context.Context) error) {
 	w.steps = append(w.steps, step{what, do})
 }
 
-// Steps is how many things there are to take back.
+// Steps returns the number of cleanup steps.
 func (w *World) Steps() int { return len(w.steps) }
 
-// Undo takes back everything after the first steps, whether or not the program's own context has ended.
+// Undo runs all cleanup steps after the first ones, whether or not the program's own context has ended.
 func (w *World) Undo(first int) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
@@ -138,12 +138,12 @@ func (w *World) Undo(first int) error {
 	return errors.Join(errs...)
 }
 
-// Spaces makes namespaces of a level of Pod Security, which go with all that is in them.
-// What a run that was killed has left of them goes first.
+// Spaces creates namespaces with a level of Pod Security, and registers their removal.
+// It first deletes namespaces that a killed run left behind.
 func (w *World) Spaces(ctx context.Context, level string, names ...string) error {
 	remove := func(ctx context.Context) error {
 		var errs []error
-		for _, name := range names { // all at once: the garbage collector takes its time with each
+		for _, name := range names { // all at once, because the garbage collector takes time for each
 			errs = append(errs, client.IgnoreNotFound(w.Client.Delete(ctx, namespace(name, level))))
 		}
 		for _, name := range names {
@@ -152,12 +152,12 @@ func (w *World) Spaces(ctx context.Context, level string, names ...string) error
 		return errors.Join(errs...)
 	}
 	if err := remove(ctx); err != nil {
-		return fmt.Errorf("remove namespaces that are left: %w", err)
+		return fmt.Errorf("remove old namespaces: %w", err)
 	}
 	w.Later("remove namespaces", remove)
 	for _, name := range names {
 		if err := w.Client.Create(ctx, namespace(name, level)); err != nil {
-			return fmt.Errorf("make namespace: %w", err)
+			return fmt.Errorf("create namespace: %w", err)
 		}
 		if err := w.Await(ctx, time.Minute, "a service account", func() (bool, error) {
 			err := w.Client.Get(ctx, client.ObjectKey{Namespace: name, Name: "default"}, &corev1.ServiceAccount{})
@@ -173,16 +173,16 @@ func namespace(name, level string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pod-security.kubernetes.io/enforce": level}}}
 }
 
-// Gone waits until an object is not there any more.
+// Gone waits until an object no longer exists.
 func (w *World) Gone(ctx context.Context, object client.Object) error {
-	return w.Await(ctx, 3*time.Minute, object.GetName()+" to go", func() (bool, error) {
+	return w.Await(ctx, 3*time.Minute, object.GetName()+" to be removed", func() (bool, error) {
 		err := w.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	})
 }
 
-// Await asks until it is so; what it is told then is its answer. An error before that is
-// asked again about.
+// Await calls so until it returns true, and returns so's error of that call. An earlier error is
+// retried.
 func (w *World) Await(ctx context.Context, limit time.Duration, what string, so func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -194,16 +194,16 @@ const (
 	deployment = "deployment/muster-controller"
 )
 
-// Install brings the CRD and the controller's account and rights; the Deployment has
-// no pod. What was not there before goes in the end; a Deployment that was is then again
-// what it was.
+// Install applies the CRD and the controller's account and rights, with a Deployment that has
+// no pods. At the end it uninstalls them, or restores the Deployment if there was one
+// before.
 func (w *World) Install(ctx context.Context) error {
 	began := time.Now()
 	before, err := kube.Kubectl(ctx, system, nil, "get", deployment, "--ignore-not-found", "-o", "jsonpath={.spec}")
 	if err != nil {
 		return err
 	}
-	back, err := filepath.Rel(w.Dir, filepath.Join(w.Root, "images/deploy")) // kustomize wants relative paths
+	back, err := filepath.Rel(w.Dir, filepath.Join(w.Root, "images/deploy")) // kustomize requires relative paths
 	if err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (w *World) Install(ctx context.Context) error {
 			return err
 		})
 	} else {
-		w.Later("put back "+deployment, func(ctx context.Context) error {
+		w.Later("restore "+deployment, func(ctx context.Context) error {
 			_, err := kube.Kubectl(ctx, system, nil, "patch", deployment, "--type=json", "-p", fmt.Sprintf(`[{"op":"replace","path":"/spec","value":%s}]`, before))
 			return err
 		})
@@ -235,17 +235,17 @@ func (w *World) Install(ctx context.Context) error {
 		return err
 	}
 	if _, err := audit.Since(w.Audit, began); err != nil {
-		return fmt.Errorf("%w; test/lab/cluster up starts an API server that writes it", err)
+		return fmt.Errorf("%w; test/lab/cluster up starts an API server that writes an audit log", err)
 	}
 	return nil
 }
 
-// Start runs a program, its words going to a file beside the raw numbers. It is ended with
-// the rest.
+// Start runs a program until Close, with its output in the file log. It is stopped by
+// the cleanup.
 func (w *World) Start(log string, env []string, argv ...string) (*program.Process, error) {
 	p, err := program.Start(log, env, argv...)
 	if err == nil {
-		w.Later("end "+filepath.Base(argv[0]), func(context.Context) error { return p.End() })
+		w.Later("stop "+filepath.Base(argv[0]), func(context.Context) error { return p.End() })
 	}
 	return p, err
 }
@@ -256,6 +256,6 @@ func (w *World) Controller(ctx context.Context, bin, log string) (*program.Proce
 	if err != nil {
 		return nil, err
 	}
-	w.Say("the controller starts")
+	w.Say("starting the controller")
 	return w.Start(log, []string{"KUBECONFIG=" + path}, filepath.Join(bin, "controller"), "--metrics-addr=0", "--probe-addr=0")
 }

@@ -30,18 +30,18 @@ var workerScript []byte
 //go:embed testdata/rsh.sh
 var rshScript []byte
 
-// arm is a job that waits for lines: with Muster or without.
+// arm is a job, with or without Muster, that runs command lines on request.
 type arm struct {
 	name      string
 	dir       string // /shared
 	job       pods.Job
 	addresses []string
-	lines     *os.File // FIFOs, held open at both ends: nothing is lost between two readers
+	lines     *os.File // FIFOs, held open at both ends, so that nothing is lost between two readers
 	codes     *bufio.Reader
 	codesFile *os.File
 	held      []*os.File
-	env       string // what stands before a command
-	ready     string // line that ends when all workers can be reached
+	env       string // environment variables before a command
+	ready     string // command line that ends when all workers can be reached
 }
 
 // newArm starts the pods of a job.
@@ -60,7 +60,7 @@ func newArm(ctx context.Context, s pods.Space, dir string, job pods.Job) (*arm, 
 	return a, err
 }
 
-// fifo makes a FIFO that pods may use, and opens it.
+// fifo creates a FIFO that pods may use, and opens it.
 func (a *arm) fifo(name string) (*os.File, error) {
 	path := filepath.Join(a.dir, name)
 	if err := errors.Join(unix.Mkfifo(path, 0o666), os.Chmod(path, 0o666)); err != nil {
@@ -79,7 +79,7 @@ func (a *arm) close() {
 	}
 }
 
-// do runs a line in the launcher's pod and gives its output.
+// do runs a command line in the launcher's pod and returns its output.
 func (a *arm) do(ctx context.Context, line string, limit time.Duration) (string, error) {
 	if _, err := a.lines.WriteString(line + "\n"); err != nil {
 		return "", err
@@ -101,7 +101,7 @@ func (a *arm) do(ctx context.Context, line string, limit time.Duration) (string,
 	return string(said), nil
 }
 
-// mpirun is the line of a run.
+// mpirun returns the command line of a run.
 func (a *arm) mpirun(l load) string {
 	return fmt.Sprintf("%s mpirun --mca mpi_yield_when_idle %d --bind-to none -n %d %s", a.env, btoi(l.workers > 2), l.workers, l.line(a.name))
 }
@@ -113,10 +113,10 @@ func btoi(b bool) int {
 	return 0
 }
 
-// jobs are the names of both.
+// jobs returns the names of the two jobs.
 func jobs() [2]string { return [...]string{"with", "without"} }
 
-// arms are both jobs, ready for their first runs.
+// arms starts both jobs, and returns them when they are ready for their first runs.
 func arms(ctx context.Context, o options, l load, s pods.Space, dir string) (list []*arm, err error) {
 	for name, text := range map[string][]byte{"launcher.sh": launcherScript, "worker.sh": workerScript, "rsh.sh": rshScript} {
 		path := filepath.Join(dir, name)
@@ -144,8 +144,8 @@ func arms(ctx context.Context, o options, l load, s pods.Space, dir string) (lis
 	return list, without.copy(exported)
 }
 
-// copy gives an arm the parameters of Open MPI that agent run exports, with a remote shell and
-// hosts of its own.
+// copy gives an arm the Open MPI parameters that agent run exports, but its own remote shell and
+// hosts.
 func (a *arm) copy(exported string) error {
 	var hosts strings.Builder
 	for _, address := range a.addresses {
@@ -162,7 +162,7 @@ func (a *arm) copy(exported string) error {
 	return nil
 }
 
-// parameters are those of Open MPI in the output of env, but for remote shell and hosts.
+// parameters returns the Open MPI parameters in the output of env, except remote shell and hosts.
 func parameters(env string) (words []string) {
 	for line := range strings.Lines(env) {
 		name, value, found := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
@@ -174,10 +174,10 @@ func parameters(env string) (words []string) {
 	return words
 }
 
-// agents are Muster's processes on this machine, by the pod that they are in.
+// agents holds the PIDs of Muster's processes on this machine, by pod.
 type agents map[string][]int
 
-// findAgents looks for them by their names, and for their pods by the host name that the
+// findAgents finds the processes by their names, and their pods by the host name that the
 // kubelet puts into a container's environment.
 func findAgents(a *arm) (agents, error) {
 	names := []string{a.job.LauncherName()}
@@ -198,8 +198,8 @@ func findAgents(a *arm) (agents, error) {
 	return found, nil
 }
 
-// spent is the CPU time of a process by the scheduler's count, in seconds; false when it
-// is gone.
+// spent returns the CPU time of a process by the scheduler's count, in seconds. It returns false if the
+// process has ended.
 func spent(pid int) (seconds float64, there bool) {
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err != nil || len(tasks) == 0 {
@@ -208,7 +208,7 @@ func spent(pid int) (seconds float64, there bool) {
 	for _, task := range tasks {
 		text, err := os.ReadFile(task)
 		if err != nil {
-			continue // a thread that ends; Go's stay
+			continue // the thread has ended; Go threads rarely end
 		}
 		ran, _, _ := strings.Cut(string(text), " ")
 		ns, err := strconv.ParseFloat(ran, 64)
@@ -220,15 +220,15 @@ func spent(pid int) (seconds float64, there bool) {
 	return seconds, true
 }
 
-// watch counts the CPU time of a job's agents.
+// watch measures the CPU time of a job's agents.
 type watch struct {
 	arm         *arm
 	found       agents
-	first, last map[int]float64 // by PID; again and again: an attach ends when its link is given up
+	first, last map[int]float64 // by PID; last is updated repeatedly, because agent attach ends when its link is given up
 	began       time.Time
 }
 
-// watchAgents begins to count.
+// watchAgents starts to measure.
 func watchAgents(a *arm) (*watch, error) {
 	found, err := findAgents(a)
 	if err != nil {
@@ -252,7 +252,7 @@ func (w *watch) into(seen map[int]float64) {
 	}
 }
 
-// percent is, for each worker, the CPU time of its agents over the time that passed, in
+// percent returns, for each worker, the CPU time of its agents in
 // percent of a core.
 func (w *watch) percent() (percent []float64) {
 	passed := time.Since(w.began).Seconds()
@@ -266,20 +266,20 @@ func (w *watch) percent() (percent []float64) {
 	return percent
 }
 
-// gate lets the ranks of an arm compute for a slice at a time. They sleep in front of a
-// lock that is ours until their slice begins; slices take two locks in turn, so that one
-// is shut again before anybody comes back to it.
+// gate lets the ranks of an arm compute for one slice at a time. Between slices the ranks sleep, blocked on a
+// lock that this program holds until their slice begins. Slices use two locks in turn, so that a lock
+// is held again before the ranks return to it.
 type gate struct {
 	path  string
 	locks [2]*os.File
-	told  *os.File // FIFO: rank 0's seconds of each slice
+	told  *os.File // FIFO with rank 0's seconds of each slice
 	lines *bufio.Reader
 	next  int
 }
 
 const sliceLimit = time.Minute
 
-// newGate makes an arm's gate, which is open.
+// newGate creates an arm's gate, which is open.
 func newGate(a *arm) (*gate, error) {
 	g := &gate{path: filepath.Join(a.dir, a.name)}
 	for i := range g.locks {
@@ -299,7 +299,7 @@ func newGate(a *arm) (*gate, error) {
 	return g, err
 }
 
-// shut is for ranks that are yet to start.
+// shut closes the gate before the ranks start.
 func (g *gate) shut() error {
 	g.next = 0
 	err := os.RemoveAll(g.path + "-end")
@@ -309,7 +309,7 @@ func (g *gate) shut() error {
 	return err
 }
 
-// slice lets the ranks compute for one, and gives its seconds.
+// slice lets the ranks compute for one slice, and returns its seconds.
 func (g *gate) slice(ctx context.Context) (float64, error) {
 	lock := int(g.locks[g.next%2].Fd())
 	g.next++
@@ -320,13 +320,13 @@ func (g *gate) slice(ctx context.Context) (float64, error) {
 	defer stop()
 	line, err := g.lines.ReadString('\n')
 	if err != nil {
-		return 0, fmt.Errorf("await the end of a slice: %w", errors.Join(err, ctx.Err()))
+		return 0, fmt.Errorf("wait for the end of a slice: %w", errors.Join(err, ctx.Err()))
 	}
 	seconds, err := strconv.ParseFloat(strings.TrimSpace(line), 64)
 	return seconds, errors.Join(err, unix.Flock(lock, unix.LOCK_EX))
 }
 
-// end lets the ranks go.
+// end lets the ranks finish.
 func (g *gate) end() error {
 	err := os.WriteFile(g.path+"-end", nil, 0o644)
 	for _, f := range g.locks {

@@ -14,11 +14,11 @@ import (
 	"github.com/musterhq/muster/test/lab/bench/pods"
 )
 
-// compared is what a load took, and what the agents beside it did.
+// compared holds the times of a load, and the CPU time of the agents meanwhile.
 type compared struct {
 	load          load
 	With, Without []float64 // seconds
-	// The same before the links are parked, as they never are for those who hold sessions.
+	// HeldWith and HeldWithout are the same while links are held: in jobs that keep sessions, links are never parked.
 	HeldWith, HeldWithout []float64
 	Agents                []float64 // percent of a core, by worker
 }
@@ -46,19 +46,19 @@ func compare(ctx context.Context, o options, l load) (c compared, err error) {
 		}
 	}()
 	if err != nil {
-		said, _ := space.Kubectl(ctx, nil, "logs", "with-launcher") // it stands beside the error
+		said, _ := space.Kubectl(ctx, nil, "logs", "with-launcher") // best effort: the log explains the error below
 		return c, fmt.Errorf("%w\n%s", err, said)
 	}
 	return c, c.slices(ctx, dir, both)
 }
 
-// launchLimit is more than all slices of a launch take.
+// launchLimit is longer than all slices of a launch take.
 const launchLimit = 20 * time.Minute
 
-// slices starts the load with and without Muster at once, and lets the ranks of one compute
-// while the others sleep, a slice each in turn: what goes on besides on the machine meets
-// both, and runs of minutes are compared within seconds. Ranks find themselves other
-// places on the processors at each slice, and other ports and memory at each launch.
+// slices starts the load with and without Muster at the same time. The ranks of one job compute
+// while those of the other sleep, one slice each in turn. So other load on the machine affects
+// both, and runs of minutes are compared within seconds. Ranks are scheduled on
+// other processors at each slice, and get other ports and memory at each launch.
 func (c *compared) slices(ctx context.Context, dir string, both []*arm) error {
 	gates := make([]*gate, len(both))
 	for i, a := range both {
@@ -80,7 +80,7 @@ func (c *compared) slices(ctx context.Context, dir string, both []*arm) error {
 	return nil
 }
 
-// launch is one start of both jobs, and all of their slices, until both have ended.
+// launch starts both jobs, runs all of their slices, and waits until both have ended.
 func (c *compared) launch(ctx context.Context, n int, both []*arm, gates []*gate) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -106,14 +106,14 @@ func (c *compared) launch(ctx context.Context, n int, both []*arm, gates []*gate
 	return errors.Join(err, jobs.Wait())
 }
 
-// Of a launch of Open MPI 4: the links are parked a minute after its daemons have left.
+// Times of a launch of Open MPI 4: its links are parked a minute after its daemons have detached.
 const (
 	startTime = 10 * time.Second
 	parkTime  = time.Minute
 )
 
-// allot gives the slices out in blocks, whose sums are kept: those with links that are
-// held, and, when the jobs have settled, those that count.
+// allot runs the slices in blocks and keeps their sums: those of blocks with
+// held links, and, after the jobs have settled, those that count.
 func (c *compared) allot(ctx context.Context, o options, launch int, with *arm, gates []*gate) error {
 	for n, began := 0, time.Now(); time.Since(began) < o.settle; n++ {
 		starting := time.Since(began) < startTime
@@ -142,13 +142,13 @@ func (c *compared) allot(ctx context.Context, o options, launch int, with *arm, 
 	return nil
 }
 
-// slicesInBlock are enough for an agent to look at its processes within a block.
+// slicesInBlock is large enough for an agent to scan its processes within a block.
 const slicesInBlock = 50
 
-// block gives each gate so many slices, in turn; n says who begins.
+// block runs a number of slices at each gate, in turn; n selects the first gate.
 func block(ctx context.Context, n, slices int, gates []*gate) (sums [2]float64, err error) {
 	for i := range slices * len(gates) {
-		which := (n + (i+1)/2) % len(gates) // 0 1 1 0 0 1 1 ...: each comes as often behind itself
+		which := (n + (i+1)/2) % len(gates) // 0 1 1 0 0 1 1 ...: each gate follows itself as often as the other one
 		seconds, err := gates[which].slice(ctx)
 		if err != nil {
 			return sums, err

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// interval is where the ratio of medians of a and b lies in 95 of 100 samples of their
-// pairs, drawn with replacement, so many that stand together at a time. It is the same for
-// the same numbers.
+// interval returns the 95 % confidence interval of the ratio of medians of a and b, by bootstrap: it draws
+// pairs with replacement, in groups of together adjacent pairs. The same
+// numbers yield the same interval.
 func interval(a, b []float64, together int) (low, high float64) {
 	const draws = 4000
 	if len(a) == 0 || len(a) != len(b) || len(a)%together != 0 {

@@ -23,20 +23,20 @@ var gateHeader []byte
 //go:embed testdata/allreduce.c
 var allreduce []byte
 
-// load is what ranks do.
+// load is a program that the ranks run.
 type load struct {
 	key, name string
 	workers   int
 	launches  int
-	// prepare puts into a directory, /shared in the pods, what line needs.
+	// prepare puts the files that line needs into a directory, which is /shared in the pods.
 	prepare func(ctx context.Context, dir string) error
-	// line is mpirun's, behind its own words, of the job with a name.
+	// line returns the arguments that follow mpirun's own, for the job with a name.
 	line func(job string) string
-	// play gives a launch's slices out, and keeps what they took.
+	// play runs a launch's slices, and stores their times.
 	play func(ctx context.Context, c *compared, launch int, with *arm, gates []*gate) error
-	// done keeps what the programs themselves say of a launch that has ended.
+	// done stores the times that the programs themselves report after a launch.
 	done     func(c *compared, dir string) error
-	together int // samples of one launch, which may rise and fall together; 1: they do not
+	together int // number of adjacent samples of one launch, which may be correlated; 1: independent
 }
 
 func loads(o options) []load {
@@ -52,8 +52,8 @@ func loads(o options) []load {
 	}}
 }
 
-// share is each pod's request: most of a processor for all of a job, so that ranks go before
-// whatever else runs on the machine, and both jobs have room on nodes of two.
+// share returns the CPU request of each pod: most of a processor for all pods of a job, so that ranks take precedence
+// over other processes of the machine, and both jobs fit on nodes with two processors.
 func (l load) share() string { return fmt.Sprintf("%dm", 800/l.workers) }
 
 // putAllreduce builds the loop.
@@ -61,7 +61,7 @@ func putAllreduce(ctx context.Context, dir string) error {
 	return build(ctx, dir, "allreduce.c", allreduce, "-o", filepath.Join(dir, "allreduce"))
 }
 
-// build compiles a program that waits at a gate: the pods have no compiler.
+// build compiles a program that waits at a gate, on this machine, because the pods have no compiler.
 func build(ctx context.Context, dir, name string, text []byte, options ...string) error {
 	source := filepath.Join(dir, name)
 	if err := errors.Join(os.WriteFile(source, text, 0o644), os.WriteFile(filepath.Join(dir, "gate.h"), gateHeader, 0o644)); err != nil {
@@ -79,15 +79,15 @@ var hpccGate []byte
 
 const (
 	orderOfHPL = 2000
-	timesOfHPL = 12 // hpcc's input has it solve the same problem so often
+	timesOfHPL = 12 // number of solutions of the same problem, as set in hpcc's input
 )
 
-// hpccLine has a job's hpcc read and write in a directory of its own, and wait at its gate.
+// hpccLine makes a job's hpcc read and write in a directory of its own, and wait at its gate.
 func hpccLine(job string) string {
 	return fmt.Sprintf("-wdir /shared/hpl/%s -x LD_LIBRARY_PATH=/shared/hpl -x LD_PRELOAD=/shared/hpl/gate.so -x GATE=/shared/%s -x OTHERS=%d /shared/hpl/hpcc", job, job, 5*timesOfHPL)
 }
 
-// putHPCC unpacks Debian's hpcc and the BLAS beside it; the images need neither.
+// putHPCC unpacks Debian's hpcc and its BLAS, so that the images need neither.
 func putHPCC(ctx context.Context, dir string) error {
 	here := filepath.Join(dir, "hpl")
 	if err := os.MkdirAll(here, 0o777); err != nil {
@@ -124,7 +124,7 @@ func putHPCC(ctx context.Context, dir string) error {
 	return err
 }
 
-// playHPCC lets each job come to its HPL, then gives out solution by solution.
+// playHPCC lets each job proceed to HPL, then runs one solution of each job in turn.
 func playHPCC(ctx context.Context, _ *compared, launch int, _ *arm, gates []*gate) error {
 	for _, g := range gates {
 		if _, err := g.slice(ctx); err != nil {
@@ -135,7 +135,7 @@ func playHPCC(ctx context.Context, _ *compared, launch int, _ *arm, gates []*gat
 	return err
 }
 
-// keepHPCC takes HPL's own times out of both jobs' files, and the files away.
+// keepHPCC reads HPL's own times from the output files of both jobs, and removes the files.
 func keepHPCC(c *compared, dir string) error {
 	var times [2][]float64
 	for i, job := range jobs() {
@@ -159,13 +159,13 @@ func keepHPCC(c *compared, dir string) error {
 // hplRates are the lines of HPL's own table: variant, N, NB, P, Q, seconds, Gflops.
 var hplRates = regexp.MustCompile(`(?m)^W[RC]\w+\s+2000\s+80\s+1\s+2\s+\S+\s+(\S+)$`)
 
-// parseHPCC takes times from rates: HPL prints four digits of these, and of half a second two.
+// parseHPCC computes times from rates: HPL prints four digits of a rate, but only two of half a second.
 func parseHPCC(text []byte) (times []float64, err error) {
 	found := hplRates.FindAllSubmatch(text, -1)
 	if len(found) != timesOfHPL || !bytes.Contains(text, []byte("\nSuccess=1\n")) {
-		return nil, fmt.Errorf("hpcc has not succeeded: %d of %d solutions", len(found), timesOfHPL)
+		return nil, fmt.Errorf("hpcc failed: %d of %d solutions", len(found), timesOfHPL)
 	}
-	const work = orderOfHPL * orderOfHPL * (2*orderOfHPL/3. + 3/2.) / 1e9 // as HPL counts it, in Gflop
+	const work = orderOfHPL * orderOfHPL * (2*orderOfHPL/3. + 3/2.) / 1e9 // in Gflop, as HPL counts it
 	for _, line := range found {
 		rate, err := strconv.ParseFloat(string(line[1]), 64)
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/test/suite/program"
 )
 
-// options are the command line.
+// options holds the flags of the command line.
 type options struct {
 	pairs, workers, launches, blocks, turns int
 	settle                                  time.Duration
@@ -29,18 +29,18 @@ func main() { program.Main("steady", run) }
 
 func run(ctx context.Context) error {
 	var o options
-	flag.IntVar(&o.pairs, "pairs", 18, "start hpcc `N` times with Muster, and without beside it")
-	flag.IntVar(&o.workers, "workers", 20, "`N` workers for the loop")
-	flag.IntVar(&o.launches, "launches", 4, "start the loop `N` times with Muster, and without beside it")
+	flag.IntVar(&o.pairs, "pairs", 18, "start hpcc with and without Muster `N` times")
+	flag.IntVar(&o.workers, "workers", 20, "run the loop on `N` workers")
+	flag.IntVar(&o.launches, "launches", 4, "start the loop with and without Muster `N` times")
 	flag.IntVar(&o.blocks, "blocks", 8, "count `N` blocks of slices in each launch of the loop")
-	flag.IntVar(&o.turns, "turns", 80, "`N` turns of the loop in a slice")
-	flag.DurationVar(&o.settle, "settle", 65*time.Second, "how `long` a launch of the loop computes before it counts")
-	flag.StringVar(&o.image, "image", "openmpi", "the pods' image, of images/")
-	flag.StringVar(&o.bin, "bin", "", "the agent's programs of `DIR`, in place of the image's")
-	flag.StringVar(&o.only, "only", "", "hpl or allreduce (default: both)")
+	flag.IntVar(&o.turns, "turns", 80, "run `N` iterations of the loop in a slice")
+	flag.DurationVar(&o.settle, "settle", 65*time.Second, "run the loop for `TIME` before its slices count")
+	flag.StringVar(&o.image, "image", "openmpi", "run pods with the image `NAME` of images/")
+	flag.StringVar(&o.bin, "bin", "", "use the agent's programs in `DIR` instead of the image's")
+	flag.StringVar(&o.only, "only", "", "run only hpl or allreduce [both]")
 	flag.Parse()
 	if o.only != "" && o.only != "hpl" && o.only != "allreduce" {
-		return fmt.Errorf("-only=%s: there are hpl and allreduce", o.only)
+		return fmt.Errorf("-only=%s: unknown load: use hpl or allreduce", o.only)
 	}
 	if err := kube.Cluster("MUSTER_KUBECTL"); err != nil {
 		return err
@@ -61,7 +61,7 @@ func run(ctx context.Context) error {
 
 const command = "make bench-steady"
 
-// save writes the table and the figures, and prints the latter.
+// save writes the table and the figures, and prints the notes.
 func save(ctx context.Context, o options, all []compared) error {
 	version, err := kube.Kubectl(ctx, "default", nil, "version")
 	if err != nil {

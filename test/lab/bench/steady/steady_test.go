@@ -23,9 +23,9 @@ func TestInterval(t *testing.T) {
 		low, high float64
 	}{
 		{"no noise", []float64{3, 3, 3}, []float64{2, 2, 2}, 1.5, 1.5},
-		{"nothing", nil, nil, 0, 0},
-		{"one wild run of many", []float64{1, 1, 1, 1, 1, 1, 1, 1, 9}, []float64{1, 1, 1, 1, 1, 1, 1, 1, 1}, 1, 1},
-		{"pairs that rise and fall together", []float64{1, 2, 4}, []float64{1, 2, 4}, 1, 1},
+		{"no samples", nil, nil, 0, 0},
+		{"one outlier", []float64{1, 1, 1, 1, 1, 1, 1, 1, 9}, []float64{1, 1, 1, 1, 1, 1, 1, 1, 1}, 1, 1},
+		{"correlated pairs", []float64{1, 2, 4}, []float64{1, 2, 4}, 1, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			low, high := interval(c.a, c.b, 1)
@@ -37,7 +37,7 @@ func TestInterval(t *testing.T) {
 	require.Less(t, low, 1.0)
 	require.Greater(t, high, 1.0)
 	low, high = interval([]float64{2, 2, 2, 4, 4, 4}, []float64{1, 1, 1, 1, 1, 1}, 3)
-	require.Equal(t, [2]float64{2, 4}, [2]float64{low, high}, "two launches of three samples are two, not six")
+	require.Equal(t, [2]float64{2, 4}, [2]float64{low, high}, "two launches of three samples count as two, not six")
 }
 
 func TestParameters(t *testing.T) {
@@ -52,16 +52,16 @@ func TestParseHPCC(t *testing.T) {
 	require.NoError(t, err)
 	require.InDeltaSlice(t, slices.Repeat([]float64{0.4571}, timesOfHPL), times, 1e-4)
 	for name, text := range map[string]string{
-		"one is missing":  strings.Repeat(head+solved, timesOfHPL-1) + "\nSuccess=1\n",
-		"a sum was wrong": strings.Repeat(head+solved, timesOfHPL) + "\nSuccess=0\n",
-		"nothing":         "",
+		"a solution is missing":  strings.Repeat(head+solved, timesOfHPL-1) + "\nSuccess=1\n",
+		"a wrong sum": strings.Repeat(head+solved, timesOfHPL) + "\nSuccess=0\n",
+		"no output":         "",
 	} {
 		_, err := parseHPCC([]byte(text))
-		require.ErrorContains(t, err, "has not succeeded", name)
+		require.ErrorContains(t, err, "hpcc failed", name)
 	}
 }
 
-// Ranks come through the gate once a slice, and not while it is the others' turn.
+// TestGate checks that ranks pass the gate once a slice, and not during the other job's slices.
 func TestGate(t *testing.T) {
 	a := &arm{name: "with", dir: t.TempDir()}
 	t.Cleanup(a.close)
@@ -86,10 +86,10 @@ func TestGate(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = g.slice(ctx)
-	require.ErrorIs(t, err, context.Canceled, "nobody is there")
+	require.ErrorIs(t, err, context.Canceled, "no rank is running")
 }
 
-// playRank does as rank 0 of testdata/allreduce.c.
+// playRank acts as rank 0 of testdata/allreduce.c.
 func playRank(gate string, passed *atomic.Int32) error {
 	told, err := os.OpenFile(gate+"-slices", os.O_WRONLY, 0)
 	if err != nil {

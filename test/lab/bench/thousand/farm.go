@@ -24,51 +24,51 @@ import (
 	"github.com/musterhq/muster/test/suite/program"
 )
 
-// farmVerb makes this program the nodes' side: the workers and their kubelet. It is
-// a process of its own, so that what it uses is seen, and ends with its maker.
+// farmVerb is the argument with which this program runs the nodes' side: the workers and their kubelet. It is
+// a process of its own, so that its CPU time can be measured, and ends with its parent.
 const farmVerb = "farm"
 
-// farmConfig is what the farm is told, in a file.
+// farmConfig is the farm's configuration, in a file.
 type farmConfig struct {
 	Workers                     int
 	Agent, Pod                  string // binaries
-	Dir                         string // gets a directory for each pod
+	Dir                         string // for a directory for each pod
 	Certificate, Key, Authority []byte // PEM
-	// Lines is how many each rank writes, Rate of them a second, where the workers are
-	// players; 0: they are processes.
+	// Lines is how many lines each rank writes, Rate of them a second, if the workers are
+	// simulated. 0 means that they are processes.
 	Lines, Rate int
 }
 
-// workers are those of a run.
+// workers are the workers of a run.
 type workers interface {
 	pods
-	// finish waits for their ends.
+	// finish waits until they have ended.
 	finish(workers int) farmReport
 }
 
-// processes are workers.
+// processes are workers that are real processes.
 type processes struct {
 	sockets
 	*collector
 }
 
-// farmReport is what it says in the end.
+// farmReport is the farm's report at its end.
 type farmReport struct {
 	Ended  int         // workers that ended by themselves
-	Left   int         // workers that did not, in time
-	Codes  map[int]int // how often each exit code was seen, of the former
+	Left   int         // workers that did not end in time
+	Codes  map[int]int // how many workers ended with each exit code
 	Served int         // streams
 }
 
-// patience is how long workers may take to come up, or to end once the farm is told
-// to.
+// patience is how long workers may take to start, and to end after the farm was told
+// to end.
 const patience = time.Minute
 
-// farmMain starts the workers, says "ready", serves pods/exec on descriptor 3, and
-// when its stdin has ended waits for the workers' ends and tells of them.
+// farmMain starts the workers, prints "ready", and serves pods/exec on descriptor 3. When
+// its stdin ends, it waits for the workers to end and prints a report.
 func farmMain(path string) error {
-	runtime.LockOSThread()  // the workers end with the thread that has started them
-	debug.SetGCPercent(400) // it stands for many kubelets, each of which would have little to collect
+	runtime.LockOSThread()  // the workers end with the thread that started them
+	debug.SetGCPercent(400) // the farm replaces many kubelets, each of which would have little garbage to collect
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func farmMain(path string) error {
 	go func() { failed <- k.serve(ln, c) }()
 	told := make(chan struct{})
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // its end is the sign
+		_, _ = io.Copy(io.Discard, os.Stdin) // its end is the signal
 		close(told)
 	}()
 	fmt.Println("ready")
@@ -107,7 +107,7 @@ func farmMain(path string) error {
 	return json.NewEncoder(os.Stdout).Encode(said)
 }
 
-// workers are ready for a launcher.
+// workers starts the workers, and returns when a launcher can reach them.
 func (c farmConfig) workers(ctx context.Context) (workers, error) {
 	if c.Lines > 0 {
 		all := newPlayers(c.Workers)
@@ -122,8 +122,8 @@ func (c farmConfig) workers(ctx context.Context) (workers, error) {
 	return processes{sockets(c.Dir), children}, awaitWorkers(c)
 }
 
-// startWorkers starts each as PID 1 of a namespace of its own, as in a pod: a worker
-// looks at every process that it sees when it ends one.
+// startWorkers starts each worker as PID 1 of a namespace of its own, as in a pod: when a worker
+// ends a process, it looks at every process that it can see.
 func startWorkers(c farmConfig) error {
 	log, err := os.OpenFile(filepath.Join(c.Dir, "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -151,7 +151,7 @@ func startWorkers(c farmConfig) error {
 	return nil
 }
 
-// awaitWorkers waits until all listen.
+// awaitWorkers waits until all workers listen.
 func awaitWorkers(c farmConfig) error {
 	late := time.Now().Add(patience)
 	for i := range c.Workers {
@@ -161,7 +161,7 @@ func awaitWorkers(c farmConfig) error {
 				break
 			}
 			if time.Now().After(late) {
-				return fmt.Errorf("worker %d does not come up: %w", i, err)
+				return fmt.Errorf("worker %d did not start: %w", i, err)
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
@@ -169,11 +169,11 @@ func awaitWorkers(c farmConfig) error {
 	return nil
 }
 
-// collector takes the statuses of the children.
+// collector collects the exit statuses of the children.
 type collector struct {
 	mu   sync.Mutex
 	said farmReport
-	all  chan struct{} // closed when there are no more
+	all  chan struct{} // closed when no child is left
 }
 
 func (c *collector) run() {
@@ -184,7 +184,7 @@ func (c *collector) run() {
 		c.mu.Lock()
 		switch {
 		case errors.Is(err, syscall.EINTR):
-		case err != nil: // there are no more
+		case err != nil: // no child is left
 			c.mu.Unlock()
 			return
 		case status.Exited():
@@ -195,7 +195,7 @@ func (c *collector) run() {
 	}
 }
 
-// finish waits for the workers. Those that do not end are killed when this program
+// finish waits for the workers. Workers that do not end in time are killed when this program
 // ends.
 func (c *collector) finish(workers int) farmReport {
 	select {
@@ -209,7 +209,7 @@ func (c *collector) finish(workers int) farmReport {
 	return said
 }
 
-// farm is the process of the nodes' side, seen from here.
+// farm is the farm's process, in the program that measures.
 type farm struct {
 	cmd   *exec.Cmd
 	dir   string
@@ -218,8 +218,8 @@ type farm struct {
 	ended chan error
 }
 
-// startFarm starts so many workers, and returns when all listen and pods/exec is
-// served. With lines they are players who write so many.
+// startFarm starts a number of workers, and returns when all listen and pods/exec is
+// served. If lines is above 0, the workers are simulated and each writes that many lines.
 func (w *world) startFarm(ctx context.Context, workers, lines int) (*farm, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -262,13 +262,13 @@ func (w *world) startFarm(ctx context.Context, workers, lines int) (*farm, error
 	return f, nil
 }
 
-// startBound starts a process that ends with this program, however that ends. Its
-// end goes to ended.
+// startBound starts a process that is killed when this program ends, for whatever reason. It sends
+// the result of the process to ended.
 func startBound(cmd *exec.Cmd, ended chan<- error) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	go func() {
-		runtime.LockOSThread() // whose end would be the process's
+		runtime.LockOSThread() // the process would be killed at the end of the thread
 		err := cmd.Start()
 		started <- err
 		if err == nil {
@@ -282,8 +282,8 @@ func startBound(cmd *exec.Cmd, ended chan<- error) error {
 }
 
 // end waits until the workers have ended by themselves, as they do when their
-// launcher tells them that the job is over. It is an error when one has not, or had a
-// code other than 0.
+// launcher tells them that the job is over. It is an error if a worker has not ended, or had an
+// exit code other than 0.
 func (f *farm) end(workers int) (said farmReport, err error) {
 	f.stdin.Close()
 	late := time.AfterFunc(patience+30*time.Second, func() { _ = f.cmd.Process.Kill() })
@@ -298,13 +298,13 @@ func (f *farm) end(workers int) (said farmReport, err error) {
 	return said, errors.Join(err, os.RemoveAll(f.dir))
 }
 
-// kill is for a run that has failed: the workers go with the farm.
+// kill is for a run that has failed: the workers are killed with the farm.
 func (f *farm) kill() {
 	_ = f.cmd.Process.Kill() // it may have ended
 	<-f.ended                //nolint:errcheck // it was killed
 }
 
-// lastWords is the end of the workers' common log.
+// lastWords returns the end of the workers' common log.
 func (f *farm) lastWords() string {
 	text, err := os.ReadFile(filepath.Join(f.dir, "log"))
 	if err != nil {

@@ -15,35 +15,35 @@ import (
 	"github.com/musterhq/muster/test/suite/await"
 )
 
-// run is one launch, held, and ended. Times are in seconds, memory in 10^6 bytes.
+// run is one launch that is held and then ended. Times are in seconds, memory in 10^6 bytes.
 type run struct {
 	Size int
-	// From the launcher's start.
-	Rendezvous float64 // all have answered over their links
-	Launched   float64 // the last rank's first line is here
-	LauncherMB float64 // at most, so far
-	LauncherS  float64 // CPU, so far
-	ServerS    float64 // CPU of the API server, so far
-	NodesS     float64 // CPU of the kubelet's side, its workers left out, so far
-	MachineS   float64 // CPU of everything on this machine, so far
+	// Measured from the launcher's start.
+	Rendezvous float64 // until all workers have answered the handshake
+	Launched   float64 // until the last rank's first line arrives
+	LauncherMB float64 // peak until then
+	LauncherS  float64 // CPU until then
+	ServerS    float64 // CPU of the API server until then
+	NodesS     float64 // CPU of the kubelet's side, without its workers, until then
+	MachineS   float64 // CPU of all processes on this machine until then
 
-	// While it was held.
-	Held               float64 // for so long
+	// Measured during and after the hold.
+	Held               float64 // length of the hold
 	Streams            float64
 	Goroutines         float64 // of the API server, per worker
 	ServerMB           float64 // of the API server, per worker
-	HeldMB             float64 // of the launcher, at most, to the hold's end
-	HoldingCPU         float64 // of a core, by the launcher
-	ServerCPU          float64 // of a core, by the API server
-	PeakMB             float64 // of the launcher, at most, to its end
+	HeldMB             float64 // of the launcher: peak until the end of the hold
+	HoldingCPU         float64 // by the launcher, in cores
+	ServerCPU          float64 // by the API server, in cores
+	PeakMB             float64 // of the launcher: peak until its end
 	Ended              float64 // from the ranks' end to the launcher's
 	Requests           float64 // per worker, from start to end
 	Redials            int
 	RequestsBy         map[string]int
-	Before, AtOnce, On measure.Server // what the API server said: before, when all had begun, at the end of the hold
+	Before, AtOnce, On measure.Server // the API server's metrics: before, when all had begun, at the end of the hold
 }
 
-// hold launches a no-op on so many workers, holds it, and ends it.
+// hold launches a program that only waits on a number of workers, holds the job, and ends it.
 func (w *world) hold(ctx context.Context, size int, span time.Duration) (r run, err error) {
 	ctx, cancel := context.WithTimeout(ctx, span+5*time.Minute)
 	defer cancel()
@@ -66,7 +66,7 @@ func (w *world) hold(ctx context.Context, size int, span time.Duration) (r run, 
 	return r, err
 }
 
-// play is the launcher's part.
+// play runs the launcher.
 func (w *world) play(ctx context.Context, r *run, f *farm, span time.Duration) (err error) {
 	nodes, err := f.usage()
 	if err != nil {
@@ -123,9 +123,9 @@ func (w *world) play(ctx context.Context, r *run, f *farm, span time.Duration) (
 	return w.count(r, l.began)
 }
 
-// stay holds the sessions, and looks at who holds them.
+// stay holds the sessions, and measures the launcher and the API server meanwhile.
 func (w *world) stay(ctx context.Context, r *run, l *launcher, span time.Duration) error {
-	if err := await.Pause(ctx, 2*time.Second); err != nil { // the launch's own garbage and stragglers
+	if err := await.Pause(ctx, 2*time.Second); err != nil { // until the launch's garbage and its last requests are done
 		return err
 	}
 	from, err := l.usage()
@@ -160,8 +160,8 @@ func (w *world) stay(ctx context.Context, r *run, l *launcher, span time.Duratio
 	return nil
 }
 
-// count counts the launcher's requests, watches and streams among them, each of which
-// the API server writes down when it has ended.
+// count counts the launcher's requests, including watches and streams. The API server logs each
+// request when it has ended.
 func (w *world) count(r *run, from time.Time) error {
 	all, err := audit.Since(w.Audit, from)
 	if err != nil {
@@ -180,8 +180,8 @@ func (w *world) count(r *run, from time.Time) error {
 	return nil
 }
 
-// machineCPU is the time in seconds that all processors of the machine have been
-// busy, with whatever: all but idle and iowait.
+// machineCPU returns the CPU time of the whole machine in seconds: all time
+// except idle and iowait.
 func machineCPU() (float64, error) {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {

@@ -33,21 +33,21 @@ import (
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
-// pods are what a stream leads to: sockets or players.
+// pods connects streams to the workers: sockets or players.
 type pods interface {
 	// join carries a stream of `agent attach` in a pod until it ends.
 	join(pod string, in io.Reader, out io.Writer) error
 }
 
-// kubelet serves pods/exec to the API server for all played nodes, with the code
+// kubelet serves pods/exec to the API server for all simulated nodes, with the code
 // that container runtimes use.
 type kubelet struct {
 	pods   pods
 	served atomic.Int64
 }
 
-// serve answers until the listener is closed. Only who has a client certificate of
-// the cluster's authority is answered, as real kubelets do.
+// serve serves until the listener is closed. Like a real kubelet, it requires a client certificate of
+// the cluster's authority.
 func (k *kubelet) serve(ln net.Listener, c farmConfig) error {
 	pair, err := tls.X509KeyPair(c.Certificate, c.Key)
 	if err != nil {
@@ -72,14 +72,14 @@ func (k *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fakekube.ServeSPDY(w, r, func(in io.Reader, out, _ io.Writer) (int, error) {
 		pod, argv := r.PathValue("pod"), r.URL.Query()["command"]
 		if !slices.Equal(argv, []string{names.AgentPath, "attach"}) || !filepath.IsLocal(pod) {
-			return 0, fmt.Errorf("nothing but %s attach is there to run, not %q", names.AgentPath, argv)
+			return 0, fmt.Errorf("only %s attach is supported, not %q", names.AgentPath, argv)
 		}
 		k.served.Add(1)
 		return 0, k.pods.join(pod, in, out)
 	})
 }
 
-// sockets join streams to the socket of the pod's PID 1, in the place of `agent
+// sockets connects streams to the socket of the pod's PID 1, in place of `agent
 // attach`. The directory has one for each pod.
 type sockets string
 
@@ -89,8 +89,8 @@ func (dir sockets) join(pod string, in io.Reader, out io.Writer) error {
 		return err
 	}
 	defer conn.Close()
-	// As in a bridge: when either way has ended, both have. The caller then ends the
-	// stream, and with it the other loop's reading.
+	// As in agent attach, both directions end when one has ended. The caller then closes the
+	// stream, which ends the other loop's read.
 	ended := make(chan error, 2)
 	go func() { ended <- carry(conn, in) }()
 	go func() { ended <- carry(out, conn) }()
@@ -108,8 +108,8 @@ func carry(to io.Writer, from io.Reader) error {
 // pair is a certificate and its key, as PEM.
 type pair struct{ certificate, key []byte }
 
-// certify has the cluster sign a serving certificate for our address, as it does for
-// kubelets: its API server refuses any other.
+// certify makes the cluster sign a serving certificate for our address, as it does for
+// kubelets. The API server rejects any other certificate.
 func (w *world) certify(ctx context.Context) error {
 	const name = "bench-thousand"
 	node := "system:node:" + kwok.Node(0).Name
@@ -120,7 +120,7 @@ func (w *world) certify(ctx context.Context) error {
 	request, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
 		Subject: pkix.Name{CommonName: node, Organization: []string{"system:nodes"}}, IPAddresses: []net.IP{w.kubelet.IP}}, key)
 	if err != nil {
-		return fmt.Errorf("ask for a certificate: %w", err)
+		return fmt.Errorf("request a certificate: %w", err)
 	}
 	wish := certv1.CertificateSigningRequest{TypeMeta: kube.Kind("certificates.k8s.io/v1", "CertificateSigningRequest"), ObjectMeta: kube.Named(name),
 		Spec: certv1.CertificateSigningRequestSpec{SignerName: certv1.KubeletServingSignerName,
@@ -134,10 +134,10 @@ func (w *world) certify(ctx context.Context) error {
 		_, err := kube.Kubectl(ctx, space, nil, "delete", "csr", name, "--ignore-not-found")
 		return err
 	}
-	if err := remove(ctx); err != nil { // of a run that was killed
+	if err := remove(ctx); err != nil { // left behind by a run that was killed
 		return err
 	}
-	w.Later("remove the certificate's request", remove)
+	w.Later("remove the certificate signing request", remove)
 	if _, err := kube.Kubectl(ctx, space, text, "create", "-f", "-", "--as="+node, "--as-group=system:nodes", "--as-group=system:authenticated"); err != nil {
 		return err
 	}

@@ -31,33 +31,33 @@ import (
 	"github.com/musterhq/muster/test/suite/program"
 )
 
-// launcher is `agent run` as a process of this machine.
+// launcher is `agent run`, as a process of this machine.
 type launcher struct {
 	cmd    *exec.Cmd
 	began  time.Time
-	gate   *os.File // a FIFO whose end its ranks wait for
+	gate   *os.File // a FIFO; the ranks wait for its end
 	report string
 	words  string // path of its stderr
 	lines  chan line
 	ended  chan error
-	last   atomic.Pointer[program.Usage] // a fifth of a second old at most
+	last   atomic.Pointer[program.Usage] // at most a fifth of a second old
 }
 
-// line is one of its standard output.
+// line is a line of the launcher's standard output.
 type line struct {
 	rank int
-	kind string // begun, line
+	kind string // begun or line
 	seq  int
-	said time.Time // by the rank
-	came time.Time // here
+	said time.Time // when the rank wrote it
+	came time.Time // when it arrived here
 }
 
-// gatePath is the FIFO that the ranks read. Thousands that wait for the lock on a file
-// would each be compared with all others.
+// gatePath returns the path of the FIFO that the ranks read. A lock on a file would be slower: with thousands of
+// waiters, the kernel compares each with all others.
 func (w *world) gatePath() string { return filepath.Join(w.Dir, "gate") }
 
-// launch starts `agent run` on the first so many pods; verb is for
-// the program in the pods. Its ranks wait for release.
+// launch starts `agent run` on the first size pods. verb is the argument for
+// the program in the pods. The ranks wait for release.
 func (w *world) launch(size int, verb string) (l *launcher, err error) {
 	l = &launcher{report: filepath.Join(w.Dir, "report.json"), words: filepath.Join(w.Dir, "launcher.log"), lines: make(chan line, 1<<16), ended: make(chan error, 1)}
 	path := w.gatePath()
@@ -95,8 +95,8 @@ func (w *world) launch(size int, verb string) (l *launcher, err error) {
 	return l, nil
 }
 
-// watch looks at what the launcher uses until it is no more. In exec, and once it has
-// ended, a process has no memory to tell of.
+// watch samples the launcher's usage until the process is gone. During exec, and after its
+// end, a process has no memory to report.
 func (l *launcher) watch() {
 	for {
 		used, err := program.UsageOf(l.cmd.Process.Pid)
@@ -110,7 +110,7 @@ func (l *launcher) watch() {
 	}
 }
 
-// read stamps lines when they come. It goes on until nobody writes any more.
+// read adds the time of arrival to each line, until all writers have closed the pipe.
 func (l *launcher) read(out *os.File) {
 	defer close(l.lines)
 	defer out.Close()
@@ -152,8 +152,8 @@ func parseLine(text []byte) (l line, ok bool) {
 	return l, err == nil
 }
 
-// allBegun waits until every rank's first line is here, and returns when the last of
-// them came.
+// allBegun waits until every rank's first line has arrived, and returns when the last one
+// did.
 func (l *launcher) allBegun(ctx context.Context, size int) (last time.Time, err error) {
 	begun := map[int]bool{}
 	for len(begun) < size {
@@ -170,10 +170,10 @@ func (l *launcher) allBegun(ctx context.Context, size int) (last time.Time, err 
 	return last, nil
 }
 
-// release lets the ranks go on.
+// release lets the ranks end.
 func (l *launcher) release() error { return l.gate.Close() }
 
-// wait gives the launcher's own report when it has ended with 0.
+// wait waits for the launcher to end with 0, and returns its report.
 func (l *launcher) wait(ctx context.Context) (t told, err error) {
 	select {
 	case err = <-l.ended:
@@ -190,7 +190,7 @@ func (l *launcher) wait(ctx context.Context) (t told, err error) {
 	return t, json.Unmarshal(text, &t)
 }
 
-// told is what we read of --report.
+// told holds the fields of --report that are used here.
 type told struct {
 	WaitMS   int64 `json:"wait_ms"`
 	Sessions int   `json:"sessions"`
@@ -200,13 +200,13 @@ type told struct {
 
 // kill is for a run that has failed.
 func (l *launcher) kill() {
-	_ = l.cmd.Process.Kill() // it may have ended
-	_ = l.gate.Close()       // closed before, where the ranks were let go on
+	_ = l.cmd.Process.Kill() // it may have ended already
+	_ = l.gate.Close()       // already closed if the ranks were released
 }
 
 func (l *launcher) usage() (program.Usage, error) { return program.UsageOf(l.cmd.Process.Pid) }
 
-// lastWords is the end of its stderr.
+// lastWords returns the end of the launcher's stderr.
 func (l *launcher) lastWords() string {
 	text, err := os.ReadFile(l.words)
 	if err != nil {
@@ -215,7 +215,7 @@ func (l *launcher) lastWords() string {
 	return string(text[max(0, len(text)-2048):])
 }
 
-// played is how many nodes the pods are on.
+// played is the number of nodes that the pods are on.
 const played = 10
 
 func podName(i int) string { return fmt.Sprintf("w-%d", i) }
@@ -227,11 +227,11 @@ func podNames(n int) (list []string) {
 	return list
 }
 
-// sizeLabel marks the pods of a run of so many workers: the first ones.
+// sizeLabel returns the label of the pods for a run of size workers: the first ones.
 func sizeLabel(size int) string { return fmt.Sprintf("muster.dev/bench-%d", size) }
 
-// populate makes the nodes, whose kubelet we are, and the pods, and waits until all
-// run. They stay for all sizes and rounds.
+// populate creates the nodes, with the farm as their kubelet, and the pods, and waits until all
+// pods run. They are used for all sizes and rounds.
 func (w *world) populate(ctx context.Context, sizes []int, most int, log string) error {
 	var nodes []*corev1.Node
 	for i := range played {
@@ -241,11 +241,11 @@ func (w *world) populate(ctx context.Context, sizes []int, most int, log string)
 		nodes = append(nodes, node)
 	}
 	stop, err := kwok.Play(ctx, w.Client, nodes, log)
-	w.Later("end played nodes", stop)
+	w.Later("stop simulated nodes", stop)
 	if err != nil {
 		return err
 	}
-	// After the nodes, so that it goes before them: kwok takes the pods away.
+	// Registered after the nodes' cleanup, so that it runs before it: kwok has to remove the pods.
 	if err := w.admit(ctx, most); err != nil {
 		return err
 	}
@@ -254,7 +254,7 @@ func (w *world) populate(ctx context.Context, sizes []int, most int, log string)
 	for i := range most {
 		group.Go(func() error {
 			if err := w.Client.Create(making, workerPod(i, sizes)); err != nil {
-				return fmt.Errorf("make pod: %w", err)
+				return fmt.Errorf("create pod: %w", err)
 			}
 			return nil
 		})
@@ -265,7 +265,7 @@ func (w *world) populate(ctx context.Context, sizes []int, most int, log string)
 	return w.awaitPods(ctx, most)
 }
 
-// workerPod is one of them. It names its node itself: scheduling is not what is
+// workerPod returns worker i's pod. It names its node itself, because scheduling is not
 // measured.
 func workerPod(i int, sizes []int) *corev1.Pod {
 	labels := map[string]string{names.LabelJob: "thousand", names.LabelRole: "worker"}

@@ -26,20 +26,20 @@ import (
 	"github.com/musterhq/muster/test/suite/program"
 )
 
-// options are the command line.
+// options holds the flags of the command line.
 type options struct {
 	bin, only string
 	sizes     measure.Sizes // ascending
 	rounds    int
-	hold      time.Duration // in the first round; brief in the others
+	hold      time.Duration // in the first round; at most brief in the others
 	seconds   int           // of output
 }
 
-// brief is a hold that serves to see that nothing falls off.
+// brief is a hold that only checks that no link breaks.
 const brief = 5 * time.Second
 
 func main() {
-	log.SetLogger(logr.Discard()) // controller-runtime's
+	log.SetLogger(logr.Discard()) // silences controller-runtime
 	klog.SetLogger(logr.Discard())
 	if len(os.Args) != 3 || os.Args[1] != farmVerb {
 		program.Main("thousand", play)
@@ -52,18 +52,18 @@ func main() {
 }
 
 func read() (o options, err error) {
-	flag.StringVar(&o.bin, "bin", "bin", "`DIR` of the agent's binaries")
-	flag.StringVar(&o.only, "only", "", "scale or output (default: both)")
+	flag.StringVar(&o.bin, "bin", "bin", "use the agent's binaries in `DIR`")
+	flag.StringVar(&o.only, "only", "", "measure only scale or output [both]")
 	o.sizes = measure.Sizes{100, 300, 1000}
-	flag.Var(&o.sizes, "workers", "how many, as in `N,N`")
+	flag.Var(&o.sizes, "workers", "launch `N,N` workers")
 	flag.IntVar(&o.rounds, "rounds", 7, "measure scale `N` times, output half as often")
-	flag.DurationVar(&o.hold, "hold", time.Minute, "in the first round; 5s in the others")
-	flag.IntVar(&o.seconds, "seconds", 30, "of output, `N`")
+	flag.DurationVar(&o.hold, "hold", time.Minute, "hold the job for this `TIME` in the first round; 5s in the others")
+	flag.IntVar(&o.seconds, "seconds", 30, "print for `N` seconds")
 	flag.Parse()
 	slices.Sort(o.sizes)
 	o.sizes = slices.Compact(o.sizes)
 	if o.only != "" && o.only != "scale" && o.only != "output" {
-		return o, fmt.Errorf("-only=%s: there are scale and output", o.only)
+		return o, fmt.Errorf("-only=%s: use scale or output", o.only)
 	}
 	return o, nil
 }
@@ -91,18 +91,18 @@ func play(ctx context.Context) (err error) {
 	if err := w.certify(ctx); err != nil {
 		return err
 	}
-	w.Say("making %d pods", o.most())
+	w.Say("creating %d pods", o.most())
 	if err := w.populate(ctx, o.sizes, o.most(), filepath.Join(dir, "raw", "bench-thousand-kwok.log")); err != nil {
 		return err
 	}
 	if _, err := audit.Since(w.Audit, began); err != nil {
-		return fmt.Errorf("%w; test/lab/cluster up starts an API server that writes it", err)
+		return fmt.Errorf("%w; test/lab/cluster up starts an API server that writes an audit log", err)
 	}
 	var notes []string
 	if notes, err = w.notes(ctx); err != nil {
 		return err
 	}
-	var missed error // of bars: what was measured is recorded, and the rest is still measured
+	var missed error // missed bars: the measurements are recorded, and the rest is still measured
 	if o.only != "output" {
 		all, err := w.scale(ctx, o)
 		if err != nil {
@@ -122,8 +122,8 @@ func play(ctx context.Context) (err error) {
 
 func (o options) most() int { return o.sizes[len(o.sizes)-1] }
 
-// turn is a round: the fewest workers come before and after the others, since their
-// short launches differ most from each other.
+// turn returns the sizes of a round. The fewest workers come before and after the others, because
+// short launches vary most.
 func (o options) turn() []int {
 	if len(o.sizes) == 1 {
 		return o.sizes
@@ -131,9 +131,9 @@ func (o options) turn() []int {
 	return append(slices.Clone(o.sizes), o.sizes[0])
 }
 
-// scale takes the sizes in turn, so many times. What the most workers take of the
-// machine's memory, they take once before: where it is a virtual machine, pages that
-// nobody has touched yet come slowly.
+// scale runs the sizes in turn, o.rounds times. First it runs the largest size once without counting it, so that the
+// memory of this machine has been used before: on a virtual machine, the first access to a
+// page is slow.
 func (w *world) scale(ctx context.Context, o options) (all []run, err error) {
 	r, err := w.hold(ctx, o.most(), brief)
 	if err != nil {
@@ -157,7 +157,7 @@ func (w *world) scale(ctx context.Context, o options) (all []run, err error) {
 	return all, nil
 }
 
-// outputs has the most ranks print, so many times; once with real workers.
+// outputs runs the output of the most ranks several times, and once with real workers.
 func (w *world) outputs(ctx context.Context, o options) (all []outcome, err error) {
 	rounds := (o.rounds + 1) / 2
 	for round := range rounds + 1 {
@@ -176,18 +176,18 @@ const (
 	account = "launcher"
 )
 
-// world is the cluster, and what we have made in it and beside it.
+// world is the cluster, with the processes and objects that the benchmark created.
 type world struct {
 	*measure.World
-	bin      string // of the agent
-	pod      string // the program that runs in the pods
+	bin      string // directory of the agent's programs
+	pod      string // program that runs in the pods
 	listener *os.File
 	kubelet  *net.TCPAddr
 	pair     pair
-	access   string // kubeconfig of the launcher
+	access   string // kubeconfig for the launcher
 }
 
-// newWorld reaches the cluster, and listens on the address that its API server has.
+// newWorld connects to the cluster, and listens on the API server's address.
 func newWorld(bin string) (w *world, err error) {
 	m, err := measure.New("thousand")
 	if err != nil {
@@ -203,7 +203,7 @@ func newWorld(bin string) (w *world, err error) {
 	}
 	ln, err := net.Listen("tcp4", net.JoinHostPort(at.Hostname(), "0"))
 	if err != nil {
-		return w, fmt.Errorf("listen where the API server does (it must be one of this machine): %w", err)
+		return w, fmt.Errorf("listen on the API server's address (it must be an address of this machine): %w", err)
 	}
 	defer ln.Close()
 	w.kubelet = ln.Addr().(*net.TCPAddr)
@@ -211,7 +211,7 @@ func newWorld(bin string) (w *world, err error) {
 	return w, err
 }
 
-// admit gives the launcher an account with the rights of the Role in test/e2e/manifests/pi.yaml, and a
+// admit creates an account for the launcher with the rights of the Role in test/e2e/manifests/pi.yaml, and a
 // kubeconfig with its token.
 func (w *world) admit(ctx context.Context, workers int) error {
 	w.Later("remove namespace", func(ctx context.Context) error {
@@ -229,7 +229,7 @@ func (w *world) admit(ctx context.Context, workers int) error {
 	return err
 }
 
-// write keeps something for another process.
+// write writes v as JSON to a file for another process.
 func (w *world) write(name string, v any) (path string, err error) {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -20,24 +20,24 @@ import (
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
-// rate is how many lines a second each rank writes.
+// rate is how many lines each rank writes per second.
 const rate = 10
 
-// outcome is what became of the lines of one run.
+// outcome holds the results of one run.
 type outcome struct {
 	Size          int
-	Played        bool    // all workers by one process
-	Lines, Lost   int     // written, and of these not come, come twice or out of order
+	Played        bool    // all workers are simulated by one process
+	Lines, Lost   int     // lines written; of these, lines missing, duplicate or out of order
 	P50, P99, Max float64 // seconds from a rank's write to our read
-	LauncherCPU   float64 // of a core, while they came
-	ServerCPU     float64 // the API server's
-	NodesCPU      float64 // the kubelet's side, without its workers and ranks
-	MachineCPU    float64 // everything's on this machine
-	LauncherMB    float64 // at most
+	LauncherCPU   float64 // in cores, while the lines arrived
+	ServerCPU     float64 // of the API server
+	NodesCPU      float64 // of the kubelet's side, without its workers and ranks
+	MachineCPU    float64 // of all processes on this machine
+	LauncherMB    float64 // peak
 	Span          float64 // seconds from the first line to the last
 }
 
-// output has all ranks write at once, for so many seconds.
+// output makes all ranks write at the same time, for a number of seconds.
 func (w *world) output(ctx context.Context, size, seconds int, played bool) (o outcome, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+5*time.Minute)
 	defer cancel()
@@ -89,7 +89,7 @@ func (w *world) print(ctx context.Context, o *outcome, f *farm, seconds int) err
 		defer func() { _ = l.release() }()
 		defer p.close()
 		if o.Played {
-			printed <- nil // they do it by themselves
+			printed <- nil // simulated workers write the lines themselves
 			return
 		}
 		printed <- p.print(ctx, seconds*rate, rate)
@@ -113,7 +113,7 @@ func (w *world) print(ctx context.Context, o *outcome, f *farm, seconds int) err
 		return err
 	}
 	if len(t.late) == 0 {
-		return errors.New("no lines came")
+		return errors.New("no lines arrived")
 	}
 	o.Lines, o.Lost = o.Size*seconds*rate, t.lost()
 	o.Span = t.last.Sub(t.first).Seconds()
@@ -124,7 +124,7 @@ func (w *world) print(ctx context.Context, o *outcome, f *farm, seconds int) err
 	return nil
 }
 
-// spent is the processors' time, in seconds, of all who have a part in it.
+// spent is the CPU time of all components, in seconds.
 type spent struct{ launcher, server, nodes, machine float64 }
 
 func (w *world) spent(ctx context.Context, l *launcher, f *farm) (spent, error) {
@@ -134,11 +134,11 @@ func (w *world) spent(ctx context.Context, l *launcher, f *farm) (spent, error) 
 	return spent{l.last.Load().CPUSeconds, server.CPUSeconds, nodes.CPUSeconds, machine}, errors.Join(err, nerr, merr)
 }
 
-// times are how late lines came.
+// times records the delays of lines.
 type times struct {
-	each        int   // lines of a rank
-	next        []int // by rank: the line to come
-	wrong       int   // lines that were not
+	each        int   // lines per rank
+	next        []int // by rank: the next expected line
+	wrong       int   // unexpected lines
 	late        []float64
 	first, last time.Time
 }
@@ -161,7 +161,7 @@ func (t *times) take(l line) {
 	t.last = l.came
 }
 
-// lost counts lines that did not come in their place.
+// lost counts the lines that are missing, duplicate or out of order.
 func (t *times) lost() int {
 	lost := t.wrong
 	for _, n := range t.next {
@@ -170,7 +170,7 @@ func (t *times) lost() int {
 	return lost
 }
 
-// part is the lateness that so great a part of the lines did not exceed.
+// part returns a quantile of the delays.
 func (t *times) part(of float64) float64 {
 	sorted := slices.Sorted(slices.Values(t.late))
 	return sorted[min(len(sorted)-1, int(of*float64(len(sorted))))]
@@ -180,7 +180,7 @@ func (o outcome) String() string {
 	return fmt.Sprintf("%d ranks, played %t: %d lines, %d lost; late by %.3f s at p50, %.3f s at p99, %.3f s at most", o.Size, o.Played, o.Lines, o.Lost, o.P50, o.P99, o.Max)
 }
 
-// notes are the versions and conditions of all that is measured here.
+// notes returns the versions, and the conditions of the measurements.
 func (w *world) notes(ctx context.Context) ([]string, error) {
 	text, err := kube.Kubectl(ctx, space, nil, "get", "--raw", "/version")
 	if err != nil {
@@ -208,14 +208,14 @@ func (w *world) notes(ctx context.Context) ([]string, error) {
 	}, nil
 }
 
-// column is one of a table, with what it takes from a measurement.
+// column is a column of a table, computed from a measurement.
 type column[T any] struct {
 	name, unit string
 	of         func(T) float64
 	drawn      bool
 }
 
-// table makes one of measurements, a row for each name and size.
+// table makes a table from measurements, with a row for each name and size.
 func table[T any](t report.Table, all []T, row func(T) (name string, size int), columns []column[T]) report.Table {
 	type key struct {
 		name string
@@ -243,7 +243,7 @@ func table[T any](t report.Table, all []T, row func(T) (name string, size int), 
 	return t
 }
 
-// recordScale keeps the table and the figures with bars.
+// recordScale saves the table and the figures with bars.
 func recordScale(o options, all []run, notes []string) error {
 	command := "make bench-scale"
 	notes = append(notes[:len(notes):len(notes)],
@@ -301,8 +301,8 @@ func samples(all []run, size int, of func(run) float64) (list []float64) {
 	return list
 }
 
-// recordOutput keeps the table and the figures with bars: of the runs whose workers are
-// played.
+// recordOutput saves the table and the figures with bars. The bar on delays applies to runs with simulated
+// workers.
 func recordOutput(all []outcome, o options, notes []string) error {
 	command := "make bench-output"
 	notes = append(notes[:len(notes):len(notes)],
@@ -338,7 +338,7 @@ func recordOutput(all []outcome, o options, notes []string) error {
 	))
 }
 
-// workers names a row.
+// workers returns the name of the outcome's row.
 func (o outcome) workers() string {
 	if o.Played {
 		return "workers played"

@@ -22,19 +22,19 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// player is a worker without a process: it speaks the protocol of `agent worker` on one
-// stream, with its flow control, for one session whose output is written here. It takes a
-// launcher once; where a link breaks, the run has failed.
+// player simulates a worker without a process of its own: it speaks the protocol of `agent worker` on one
+// stream, with its flow control, for one session whose output is written here. It accepts one connection of a
+// launcher; if the link breaks, the run has failed.
 type player struct {
 	pod    string
 	out    *flow.Out     // the rank's standard output
-	kicked chan struct{} // the sender has something to look at
-	opened chan struct{} // closed when the session is
+	kicked chan struct{} // wakes up the sender
+	opened chan struct{} // closed when the session is open
 
 	mu      sync.Mutex
-	queue   []wire.Frame // goes before output
+	queue   []wire.Frame // frames to send before output
 	channel uint32       // the session's; 0: none yet
-	over    bool         // the launcher has said that the job is
+	over    bool         // the launcher has ended the job
 }
 
 func newPlayer(pod string) *player {
@@ -50,7 +50,7 @@ func (p *player) kick() {
 	}
 }
 
-// join speaks with a launcher until that ends the job.
+// join serves a launcher's stream until the launcher ends the job.
 func (p *player) join(in io.Reader, out io.Writer) error {
 	ended, sent := make(chan struct{}), make(chan error, 1)
 	go func() { sent <- p.send(out, ended) }()
@@ -104,14 +104,14 @@ func (p *player) handle(f wire.Frame) error {
 		p.push(wire.Frame{Type: wire.Pong, Offset: f.Offset})
 	case wire.End:
 		p.push(wire.Frame{Type: wire.Ended})
-	case wire.EOF, wire.Forget: // the end of stdin; the launcher has all
+	case wire.EOF, wire.Forget: // the end of stdin; the launcher has received everything
 	default:
 		return fmt.Errorf("a frame of type %d", f.Type)
 	}
 	return nil
 }
 
-// open begins the session.
+// open starts the session.
 func (p *player) open(channel uint32) error {
 	p.mu.Lock()
 	again := p.channel != 0
@@ -150,7 +150,7 @@ func (p *player) take() (queue []wire.Frame, channel uint32) {
 	return queue, p.channel
 }
 
-// send writes frames until the launcher has ended the job, or is gone.
+// send writes frames until the launcher has ended the job or the stream breaks.
 func (p *player) send(to io.Writer, ended <-chan struct{}) error {
 	payload, frames := make([]byte, 16<<10), []byte(nil)
 	for {
@@ -187,27 +187,27 @@ func (p *player) send(to io.Writer, ended <-chan struct{}) error {
 	}
 }
 
-// data are the frames of a piece; behind the end of the output comes the session's.
+// data returns the frames of a piece of output. After the end of the output it adds the session's exit record.
 func (p *player) data(channel uint32, piece flow.Piece, payload []byte) []wire.Frame {
 	if !piece.End {
 		return []wire.Frame{{Type: wire.Data, Stream: wire.Stdout, Channel: channel, Offset: piece.Offset, Payload: payload[:piece.N]}}
 	}
-	exit, _ := wire.Record(wire.Exit, channel, wire.ExitRecord{Stdout: piece.Offset}) // small and valid
+	exit, _ := wire.Record(wire.Exit, channel, wire.ExitRecord{Stdout: piece.Offset}) // it cannot fail: the record is small and valid
 	return []wire.Frame{
 		{Type: wire.EOF, Stream: wire.Stdout, Channel: channel, Offset: piece.Offset},
 		{Type: wire.EOF, Stream: wire.Stderr, Channel: channel}, exit}
 }
 
-// calm is between the last session's begin and the first line: the launch has its own
-// stragglers.
+// calm is the pause between the start of the last session and the first line, in which the work of the launch
+// finishes.
 const calm = 3 * time.Second
 
-// players are all workers of a run in this process, for what a thousand processes that
-// wake up would hide.
+// players simulates all workers of a run in this process, because the wake-ups of a thousand processes would
+// distort the measurement.
 type players struct {
 	list  map[string]*player
 	order []*player
-	wrote chan error // the end of the lines
+	wrote chan error // receives the result of print
 }
 
 func newPlayers(workers int) *players {
@@ -228,7 +228,7 @@ func (all *players) join(pod string, in io.Reader, out io.Writer) error {
 	return p.join(in, out)
 }
 
-// print has all ranks write once the last session has begun, and ends their output.
+// print makes all ranks write once all sessions have started, and ends their output.
 func (all *players) print(ctx context.Context, lines, rate int) {
 	var outs []io.Writer
 	for _, p := range all.order {
@@ -248,11 +248,11 @@ func (all *players) print(ctx context.Context, lines, rate int) {
 	all.wrote <- err
 }
 
-// finish implements workers: those count as ended by themselves whose launcher has
-// told them that the job is over.
+// finish implements workers. A player counts as ended if its launcher has
+// told it that the job is over.
 func (all *players) finish(workers int) farmReport {
 	said := farmReport{Codes: map[int]int{}}
-	err := errors.New("the lines do not end")
+	err := errors.New("the output did not end in time")
 	select {
 	case err = <-all.wrote:
 	case <-time.After(patience):
@@ -272,9 +272,9 @@ func (all *players) finish(workers int) farmReport {
 	return said
 }
 
-// printer writes the lines of all ranks, into their own standard outputs, which they
-// have handed to it: a thousand programs that wake up ten times a second would be
-// what is measured.
+// printer writes the lines of all ranks to the ranks' own standard outputs, which the ranks
+// pass to it: with a thousand programs that wake up ten times a second, the benchmark would
+// measure their wake-ups.
 type printer struct {
 	ln  *net.UnixListener
 	out map[int]*os.File // by rank
@@ -288,7 +288,7 @@ func listenPrinter(path string) (*printer, error) {
 	return &printer{ln: ln, out: map[int]*os.File{}}, nil
 }
 
-// gather takes the outputs of so many ranks.
+// gather receives the outputs of a number of ranks.
 func (p *printer) gather(ctx context.Context, ranks int) error {
 	stop := context.AfterFunc(ctx, func() { _ = p.ln.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
@@ -326,7 +326,7 @@ func (p *printer) take(conn *net.UnixConn) error {
 	return nil
 }
 
-// print has the ranks write.
+// print writes the lines of all ranks.
 func (p *printer) print(ctx context.Context, lines, rate int) error {
 	var outs []io.Writer
 	for _, rank := range slices.Sorted(maps.Keys(p.out)) {
@@ -335,7 +335,7 @@ func (p *printer) print(ctx context.Context, lines, rate int) error {
 	return printLines(ctx, outs, lines, rate)
 }
 
-// printLines writes so many lines for each rank, RATE a second, the ranks' turns spread
+// printLines writes a number of lines for each rank, rate per second, with the ranks' turns spread
 // evenly. The time in a line is that of its write.
 func printLines(ctx context.Context, ranks []io.Writer, lines, rate int) error {
 	begin, every := time.Now(), time.Second/time.Duration(rate)
@@ -343,7 +343,7 @@ func printLines(ctx context.Context, ranks []io.Writer, lines, rate int) error {
 	for i := range lines {
 		for rank, out := range ranks {
 			due := begin.Add(time.Duration(i)*every + time.Duration(rank)*every/time.Duration(len(ranks)))
-			if wait := time.Until(due); wait > time.Millisecond { // what is due within one is written now
+			if wait := time.Until(due); wait > time.Millisecond { // less than a millisecond early is early enough
 				time.Sleep(wait)
 			}
 			buf = append(strconv.AppendInt(append(buf[:0], "line "...), int64(i), 10), ' ')
@@ -359,11 +359,11 @@ func printLines(ctx context.Context, ranks []io.Writer, lines, rate int) error {
 	return nil
 }
 
-// close gives the outputs back, so that they can end.
+// close closes the outputs, so that they can end.
 func (p *printer) close() {
 	for _, f := range p.out {
-		_ = f.Close() // a pipe's cannot fail
+		_ = f.Close() // closing a pipe cannot fail
 	}
 	clear(p.out)
-	_ = p.ln.Close() // closed twice, where the ranks were done
+	_ = p.ln.Close() // closed twice if the ranks have finished
 }

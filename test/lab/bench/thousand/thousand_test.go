@@ -48,7 +48,7 @@ func TestTimes(t *testing.T) {
 	for _, l := range []line{say(0, 0, 0), say(0, 0, 0), say(1, 1, 0), say(2, 0, 0)} {
 		x.take(l)
 	}
-	require.Equal(t, 3+3, x.lost(), "three that were not to come, three that did not")
+	require.Equal(t, 3+3, x.lost(), "three unexpected lines and three missing ones")
 }
 
 func TestTable(t *testing.T) {
@@ -68,19 +68,19 @@ func TestMachineCPU(t *testing.T) {
 	require.Positive(t, busy)
 }
 
-// dialed is a link.Dialer that leads to a player.
+// dialed is a link.Dialer that connects to a player.
 type dialed struct{ all *players }
 
 func (d dialed) Dial(context.Context) (io.ReadWriteCloser, error) {
 	near, far := net.Pipe()
 	go func() {
-		_ = d.all.join("w-0", far, far) // the link's end says it all
+		_ = d.all.join("w-0", far, far) // an error ends the link, which the test notices
 		far.Close()
 	}()
 	return near, nil
 }
 
-// A launcher takes a player for a worker.
+// TestPlayer checks that a launcher accepts a player as a worker.
 func TestPlayer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

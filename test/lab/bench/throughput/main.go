@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/test/suite/program"
 )
 
-// options are the command line.
+// options holds the flags of the command line.
 type options struct {
 	mib, rounds, several int
 	image, bin           string
@@ -27,11 +27,11 @@ func main() { program.Main("throughput", run) }
 
 func run(ctx context.Context) (err error) {
 	var o options
-	flag.IntVar(&o.mib, "mib", 256, "carry `N` MiB by each stream")
-	flag.IntVar(&o.rounds, "rounds", 11, "`N` rounds with one session")
-	flag.IntVar(&o.several, "several", 3, "`N` rounds with four sessions, and with standard input")
-	flag.StringVar(&o.image, "image", "openmpi", "the pods' image, of images/")
-	flag.StringVar(&o.bin, "bin", "", "the agent's programs of `DIR`, in place of the image's")
+	flag.IntVar(&o.mib, "mib", 256, "send `N` MiB over each stream")
+	flag.IntVar(&o.rounds, "rounds", 11, "run `N` rounds with one session")
+	flag.IntVar(&o.several, "several", 3, "run `N` rounds with four sessions, and `N` with standard input")
+	flag.StringVar(&o.image, "image", "openmpi", "run pods with the image `NAME` of images/")
+	flag.StringVar(&o.bin, "bin", "", "use the agent's programs in `DIR` instead of the image's")
 	flag.Parse()
 	if err := kube.Cluster("MUSTER_KUBECTL"); err != nil {
 		return err
@@ -59,7 +59,7 @@ func run(ctx context.Context) (err error) {
 
 const command = "make bench-throughput"
 
-// save writes the table and the figures, and prints the latter.
+// save writes the table and the figures, and prints the figures.
 func save(ctx context.Context, o options, all []samples) error {
 	version, err := kube.Kubectl(ctx, "default", nil, "version")
 	if err != nil {

@@ -22,13 +22,13 @@ var flow []byte
 
 const file = "/tmp/file"
 
-// world is a job of one worker that does nothing.
+// world is a job with one worker, whose launcher sleeps.
 type world struct {
 	space pods.Space
 	job   pods.Job
 }
 
-// prepare starts the job, and puts kubectl and the file into its pods.
+// prepare starts the job, and copies kubectl and the file into its pods.
 func (w *world) prepare(ctx context.Context, mib int) error {
 	if _, err := w.space.Start(ctx, w.job); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (w *world) prepare(ctx context.Context, mib int) error {
 			return err
 		}
 		if strings.TrimSpace(said) != size {
-			return fmt.Errorf("make %s in %s: %s bytes of %s", file, pod, strings.TrimSpace(said), size)
+			return fmt.Errorf("create %s in %s: got %s bytes, not %s", file, pod, strings.TrimSpace(said), size)
 		}
 	}
 	return nil
@@ -68,22 +68,22 @@ func (w *world) ready(ctx context.Context) error {
 		if strings.Contains(said, "1/1 ready") {
 			return true, nil
 		}
-		return false, fmt.Errorf("the launcher said:\n%s", said)
+		return false, fmt.Errorf("the launcher's log:\n%s", said)
 	})
 }
 
-// contender is one way to the worker.
+// contender is a way to reach the worker.
 type contender struct {
 	name string
-	line string // of sh; it prints how many bytes came through
+	line string // command line for sh; it prints the number of bytes received
 }
 
-// set is what contenders are compared in.
+// set is a group of contenders that are compared with each other.
 type set struct {
 	name       string
 	sessions   int
-	mib        int // by each session
-	rounds     int // counted
+	mib        int // for each session
+	rounds     int // rounds that count
 	contenders []contender
 }
 
@@ -105,13 +105,13 @@ func sets(o options) []set {
 	}
 }
 
-// transfer is what one took.
+// transfer holds the measurements of one transfer.
 type transfer struct {
 	Bytes, Seconds            float64
 	Launcher, Worker, Machine float64 // seconds of CPU time
 }
 
-// samples are the transfers of a contender in a set.
+// samples holds the transfers of a contender in a set.
 type samples struct {
 	Contender string
 	Sessions  int
@@ -119,7 +119,7 @@ type samples struct {
 	Transfers []transfer
 }
 
-// rounds plays a set.
+// rounds runs a set.
 func (w *world) rounds(ctx context.Context, s set) ([]samples, error) {
 	all := make([]samples, len(s.contenders))
 	order := make([]int, len(all))
@@ -134,7 +134,7 @@ func (w *world) rounds(ctx context.Context, s set) ([]samples, error) {
 				return nil, err
 			}
 			if i == 0 && t.Bytes != all[i].Wanted || t.Bytes > all[i].Wanted {
-				return nil, fmt.Errorf("%s: %.0f bytes of %.0f", s.contenders[i].name, t.Bytes, all[i].Wanted)
+				return nil, fmt.Errorf("%s: got %.0f bytes, not %.0f", s.contenders[i].name, t.Bytes, all[i].Wanted)
 			}
 			fmt.Fprintf(os.Stderr, "throughput: %s, round %d: %s %.0f MiB/s\n", s.name, round, s.contenders[i].name, t.rate())
 			if round > 0 {

@@ -1,8 +1,8 @@
-/* allreduce: sums a vector over all ranks, again and again, in slices that somebody else
- * allots (gate.h). Usage: allreduce GATE LENGTH TURNS
+/* allreduce: sums a vector over all ranks, repeatedly, in slices that an external program
+ * starts (gate.h). Usage: allreduce GATE LENGTH TURNS
  *
- * A slice is TURNS turns behind a fifth as many that do not count. The job ends with 0 when
- * GATE-end is there, and with 1 at a wrong sum. */
+ * A slice is TURNS iterations, preceded by a fifth as many that do not count. The job ends with exit code 0 if
+ * the file GATE-end exists, and with 1 if a sum is wrong. */
 #include "gate.h"
 
 int main(int argc, char **argv)

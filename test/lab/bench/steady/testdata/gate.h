@@ -1,6 +1,6 @@
-/* A gate in front of ranks, which somebody else opens for a slice at a time. Each rank waits
- * until it may share a lock of GATE-0, for the next slice of GATE-1, then of GATE-0 again.
- * When all are through with a slice, rank 0 writes the seconds that it took, a line, to
+/* A gate in front of ranks, which an external program opens for one slice at a time. Each rank waits
+ * until it gets a shared lock of GATE-0, for the next slice of GATE-1, then of GATE-0 again.
+ * When all ranks have finished a slice, rank 0 writes its seconds as a line to
  * GATE-slices. */
 #include <fcntl.h>
 #include <mpi.h>
@@ -45,7 +45,7 @@ static struct gate gate_at(const char *path)
 	return g;
 }
 
-/* gate_pass waits for the next slice, asleep: whoever has the slice has the processors. */
+/* gate_pass waits for the next slice, asleep, so that the other job's ranks have the processors. */
 static void gate_pass(struct gate *g)
 {
 	int lock = g->locks[g->slice++ % 2];
@@ -53,7 +53,7 @@ static void gate_pass(struct gate *g)
 	flock(lock, LOCK_UN);
 }
 
-/* gate_tell ends a slice. All are behind its gate then, which may be shut. */
+/* gate_tell ends a slice. All ranks have passed its gate by then, so it may be closed. */
 static void gate_tell(struct gate *g, double seconds)
 {
 	PMPI_Barrier(MPI_COMM_WORLD);

@@ -1,15 +1,15 @@
-/* hpcc: a gate (gate.h, at $GATE) in a program that knows of none, preloaded: MPI's own way
- * for profilers to come between a program and the library.
+/* hpcc: adds a gate (gate.h, at $GATE) to a program that has none. It is preloaded, and uses MPI's
+ * profiling interface to intercept calls between the program and the library.
  *
- * The first slice is what comes before HPL, which hpcc does last; each further one is a
- * solution. HPL splits all ranks anew for each entry in its list of process grids; its clock
- * begins after that and has stopped before the next. The first $OTHERS splits are not HPL's:
- * PTRANS goes through the same list, five times. */
+ * The first slice is everything before HPL, which hpcc runs last; each further slice is a
+ * solution. HPL splits the communicator of all ranks again for each entry in its list of process grids. Its clock
+ * starts after that and stops before the next split. The first $OTHERS splits are not HPL's:
+ * PTRANS uses the same list, five times. */
 #include "gate.h"
 
 static struct gate gate;
 static double began;
-static int others; /* splits to come that are not HPL's */
+static int others; /* remaining splits that are not HPL's */
 
 static void pass(void)
 {

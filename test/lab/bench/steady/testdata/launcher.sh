@@ -1,5 +1,5 @@
-# Runs lines that come by a FIFO, one after the other, and tells their exit codes.
-# A hostfile, remote shell and environment are the lines' own matter.
+# Runs lines that arrive in a FIFO, one after the other, and reports their exit codes.
+# Each line sets its own hostfile, remote shell and environment.
 while :; do
     read -r line < "/shared/$1-lines" || continue
     sh -c "$line" > "/shared/$1-output" 2>&1

@@ -1,5 +1,5 @@
-# What stands for a worker without Muster: PID 1 is a shell that sits in a read and
-# starts what comes by its FIFO.
+# A worker without Muster: PID 1 is a shell that waits in a read and
+# starts the lines that arrive in its FIFO.
 at=/shared/at-$(hostname -i)
 until [ -p "$at" ]; do sleep 0.2; done
 while :; do

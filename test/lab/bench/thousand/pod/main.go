@@ -1,13 +1,13 @@
 //go:build linux
 
-// Command pod is what runs in the played pods of test/lab/bench/thousand: small, and
-// waiting without a wake-up where it waits.
+// Command pod runs in the simulated pods of test/lab/bench/thousand. It is small, and
+// does not wake up while it waits.
 //
-//	pod init CMD...    CMD as PID 1 of a namespace of its own, with its own /proc
-//	pod hold FILE      says that it has begun, and ends when FILE is let go of
-//	pod print FILE     the same; before, it hands its standard output to the socket FILE.sock
+//	pod init CMD...    run CMD as PID 1 of a namespace of its own, with its own /proc
+//	pod hold FILE      print a line, and end when FILE has no more writers
+//	pod print FILE     the same, but first pass the standard output to the socket FILE.sock
 //
-// FILE is a FIFO, open to be written for whoever lets all of them go on in one instant.
+// FILE is a FIFO. One process has it open for writing, and ends all pods at the same time by closing it.
 package main
 
 import (
@@ -40,27 +40,27 @@ func run(args []string) error {
 		}
 		return held(args[1])
 	}
-	return fmt.Errorf("%q: there are init, hold and print", args)
+	return fmt.Errorf("unknown arguments %q: use init, hold or print", args)
 }
 
-// begin becomes the command in the namespaces that its maker has given it.
+// begin mounts /proc and executes the command, in the namespaces that the parent created.
 func begin(argv []string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("keep mounts to itself: %w", err)
+		return fmt.Errorf("make mounts private: %w", err)
 	}
 	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 		return fmt.Errorf("mount /proc: %w", err)
 	}
-	// Said again, by the thread that becomes the command: the one to which our maker
-	// said it may be another.
+	// Set again, on the thread that becomes the command: the parent's setting may apply to
+	// another thread.
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
-		return fmt.Errorf("end with its maker: %w", err)
+		return fmt.Errorf("set the parent death signal: %w", err)
 	}
 	return fmt.Errorf("start %s: %w", argv[0], syscall.Exec(argv[0], argv, os.Environ()))
 }
 
-// held says that it is there, and waits until nobody may write the FIFO any more.
+// held prints a line, and waits until the FIFO has no more writers.
 func held(path string) error {
 	fmt.Printf("begun %d\n", time.Now().UnixNano())
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -74,7 +74,7 @@ func held(path string) error {
 	}
 }
 
-// handOver gives our standard output, with our rank, to who writes the lines of all
+// handOver passes the standard output, with the rank, to the process that writes the lines of all
 // ranks.
 func handOver(path string) error {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})

@@ -1,8 +1,8 @@
-"""Run N streams at once and tell what they carried and what that took.
+"""Run N streams at once and report the bytes that they carried, and the time.
 
-Usage: flow.py N WORKER LINE. Each LINE of sh ends in one number on its standard
-output: the bytes that came through. Printed: all these bytes, the seconds, and the
-seconds of CPU time of this pod, of the worker's, and of the whole machine.
+Usage: flow.py N WORKER LINE. Each LINE of sh prints one number to its standard
+output: the bytes that it received. This program prints the sum of these, the seconds, and the
+seconds of CPU time of this pod, of the worker's pod, and of the whole machine.
 """
 
 import os
