@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// api reads from the cluster's API server as its administrator. It is for waiting: quick, with a limit of 3 s a request.
+// api sends requests to the cluster's API server as its administrator. Each request has a timeout of 3 s, for polling.
 type api struct{ client *http.Client }
 
 func (c cluster) api() (api, error) {
@@ -40,13 +40,13 @@ func (c cluster) api() (api, error) {
 		Timeout: 3 * time.Second,
 		Transport: &http.Transport{
 			TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}},
-			// A connection from before a kill of the API server must not be met again.
+			// A connection from before a kill of the API server must not be reused.
 			DisableKeepAlives: true,
 		},
 	}}, nil
 }
 
-// get decodes the JSON at path into v; with v nil the answer's body is not read.
+// get decodes the JSON at path into v. If v is nil, it does not read the body of the answer.
 func (a api) get(path string, v any) error {
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, apiURL()+path, nil)
 	if err != nil {
@@ -70,7 +70,7 @@ func (a api) get(path string, v any) error {
 
 func (a api) readyz() error { return a.get("/readyz", nil) }
 
-// leaseTime is when the node's kubelet was last heard of; empty when it never was.
+// leaseTime returns when the node's kubelet last renewed its lease, or "" if there is no lease.
 func (a api) leaseTime(name string) string {
 	var lease struct{ Spec struct{ RenewTime string } }
 	if a.get("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/"+name, &lease) != nil {
@@ -79,7 +79,7 @@ func (a api) leaseTime(name string) string {
 	return lease.Spec.RenewTime
 }
 
-// condition is the status of a node's Ready condition, or the sentence that goes with it when it is not True.
+// condition returns whether a node is Ready, and the message of its Ready condition.
 func (a api) condition(name string) (ready bool, why string, err error) {
 	var n struct {
 		Status struct {
@@ -97,11 +97,11 @@ func (a api) condition(name string) (ready bool, why string, err error) {
 	return false, "no Ready condition", nil
 }
 
-// nodeReady says nil when the node is Ready by a kubelet that runs now: for some time after a crash the stored condition
-// is still that of the kubelet before, so the lease must have been renewed since it was last seen.
+// nodeReady returns nil if the running kubelet has reported the node as Ready. For some time after a crash, the stored
+// condition is still that of the previous kubelet, so the lease must have been renewed since lastLease.
 func (a api) nodeReady(name, lastLease string) error {
 	if now := a.leaseTime(name); now == "" || now == lastLease {
-		return errors.New("its kubelet has not reported yet")
+		return errors.New("the kubelet has not reported yet")
 	}
 	ready, why, err := a.condition(name)
 	if err != nil {
@@ -110,12 +110,12 @@ func (a api) nodeReady(name, lastLease string) error {
 	if !ready {
 		return errors.New("not Ready: " + why)
 	}
-	// By way of the API server, whose pool may hold a connection to the kubelet from before a reboot: the first
-	// request on that fails, and shall not be a test's.
+	// This goes through the API server, whose pool may hold a connection to the kubelet from before a reboot. The first
+	// request on such a connection fails, and that request must not be a test's.
 	return a.get("/api/v1/nodes/"+name+"/proxy/healthz", nil)
 }
 
-// renderKubeconfig is a kubeconfig for the holder of one certificate, with everything in the file itself.
+// renderKubeconfig returns a kubeconfig with a client certificate and all other data in the file itself.
 func renderKubeconfig(server string, ca, crt, key []byte) []byte {
 	b64 := base64.StdEncoding.EncodeToString
 	return fmt.Appendf(nil, `apiVersion: v1
@@ -145,15 +145,15 @@ func (c cluster) writeKubeconfig(path, cert string) error {
 	return writeFile(path, renderKubeconfig(apiURL(), parts[0], parts[1], parts[2]), 0o600)
 }
 
-// tokenVerb lets a service account's token end sooner than any API server
-// agrees to (ten minutes at least): the same claims, signed anew with its key.
+// tokenVerb prints a service account's token with an earlier expiry than an API server
+// accepts (at least ten minutes): the same claims, signed again with the cluster's key.
 func (c cluster) tokenVerb(args []string) error {
 	if len(args) != 2 || args[0] != "expire" {
-		return usageError{"token: expire SECONDS is all it can do"}
+		return usageError{"token: the only verb is expire SECONDS"}
 	}
 	seconds, err := strconv.Atoi(args[1])
 	if err != nil {
-		return usageError{"token expire: what is " + args[1] + "?"}
+		return usageError{"token expire: invalid number of seconds: " + args[1]}
 	}
 	der, err := readPEM(c.pki("service-account.key"))
 	if err != nil {
@@ -175,8 +175,8 @@ func (c cluster) tokenVerb(args []string) error {
 	return nil
 }
 
-// expiring is token (a JWT) with another end, signed by key: ES256, RFC 7518
-// section 3.4, where a signature is r and s, 32 bytes each.
+// expiring returns token (a JWT) with another expiry, signed by key with ES256 (RFC 7518
+// section 3.4): a signature is r and s, 32 bytes each.
 func expiring(token string, key *ecdsa.PrivateKey, end time.Time) (string, error) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -206,12 +206,12 @@ func expiring(token string, key *ecdsa.PrivateKey, end time.Time) (string, error
 
 func padded(n *big.Int) []byte { return n.FillBytes(make([]byte, 32)) }
 
-// connectionVerb breaks the API server's connections with some addresses, those of pods: the other clients go on.
+// connectionVerb breaks the API server's connections with the addresses of some pods. Other clients are not affected.
 func (c cluster) connectionVerb(verb string, addresses []string) error {
 	for _, a := range addresses {
 		ip, err := netip.ParseAddr(a)
 		if err != nil || !netip.MustParsePrefix(podNetwork).Contains(ip) {
-			return usageError{"apiserver " + verb + ": " + a + " is no pod's address"}
+			return usageError{"apiserver " + verb + ": " + a + " is not a pod's address"}
 		}
 	}
 	list := strings.Join(addresses, " ")
@@ -219,7 +219,7 @@ func (c cluster) connectionVerb(verb string, addresses []string) error {
 	case "cut":
 		return c.say.step("connections with "+list+" reset", func() error { return cutConnections(addresses) })
 	case "drop":
-		return c.say.step("packets of "+list+" lost", func() error { return dropPackets(addresses) })
+		return c.say.step("packets of "+list+" are dropped", func() error { return dropPackets(addresses) })
 	}
 	return c.say.step("packets pass", dropRules)
 }
@@ -235,14 +235,14 @@ func cutConnections(addresses []string) error {
 	if err != nil {
 		return fmt.Errorf("ss -K %s: %w: %s", filter, err, strings.TrimSpace(string(out)))
 	}
-	// Without CONFIG_INET_DIAG_DESTROY nothing is destroyed, and nothing is said.
+	// Without CONFIG_INET_DIAG_DESTROY, ss destroys nothing and prints nothing.
 	if len(strings.TrimSpace(string(out))) == 0 {
-		return fmt.Errorf("ss -K %s: no connection was there, or this kernel cannot destroy any", filter)
+		return fmt.Errorf("ss -K %s: no connection found, or this kernel cannot destroy connections", filter)
 	}
 	return nil
 }
 
-// dropPackets puts rules in front of the others of our chain; dropRules takes them away again.
+// dropPackets puts rules in front of the others of our chain. dropRules removes them.
 func dropPackets(addresses []string) error {
 	for _, a := range addresses {
 		for _, rule := range []string{"-s " + a + " -p tcp --dport " + apiPort, "-d " + a + " -p tcp --sport " + apiPort} {

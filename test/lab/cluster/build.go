@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// kubeCommands are the programs built from k8s.io/kubernetes.
+// kubeCommands returns the programs that are built from k8s.io/kubernetes.
 func kubeCommands() []string {
 	return []string{"kubelet", "kubectl", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"}
 }
 
-// build makes what is missing of the binaries and of the two small images. Its sources are the folders kube, coredns, pause
-// and probe, which are found in the current directory.
+// build builds missing binaries and the two small images. Their sources are the folders kube, coredns, pause
+// and probe, which must be in the current directory.
 func (c cluster) build() error {
 	var packages []string
 	for _, name := range kubeCommands() {
@@ -54,9 +54,9 @@ func (c cluster) buildKubernetes(packages []string) error {
 	return c.goBuild("kube", filepath.Dir(c.kubeBin("kubelet")), flags, packages)
 }
 
-// goBuild builds packages of the module in folder into dir, all with one command: the packages that they share are
-// compiled once and the linkers run side by side. Into a directory beside dir first: a build that was
-// interrupted leaves nothing that looks finished.
+// goBuild builds packages of the module in folder into dir, all with one command, so that shared packages are
+// compiled once and the linkers run in parallel. It builds into another directory first, so that an
+// interrupted build leaves nothing that looks complete.
 func (c cluster) goBuild(folder, dir, ldflags string, packages []string) error {
 	if !exists(filepath.Join(folder, "go.mod")) && folder != "." {
 		return fmt.Errorf("build: no %s/go.mod here: run this in test/lab/cluster", folder)
@@ -85,7 +85,7 @@ func (c cluster) goBuild(folder, dir, ldflags string, packages []string) error {
 	return os.Remove(part)
 }
 
-// buildImage makes an image that holds one program of this module: the folder named as the image, without "muster-".
+// buildImage builds an image with one program of this module: the folder with the image's name, without "muster-".
 func (c cluster) buildImage(archive, image string) error {
 	if exists(archive) {
 		return nil
@@ -108,8 +108,8 @@ func (c cluster) buildImage(archive, image string) error {
 	})
 }
 
-// needed maps a file that must exist to the Debian package that has it. buildah and mmdebstrap are not used here but
-// by those who make images for this cluster.
+// needed maps a file that must exist to the Debian package that has it. This program does not use buildah and
+// mmdebstrap, but the scripts that build images for the cluster do.
 func needed() map[string]string {
 	return map[string]string{
 		"/usr/bin/containerd":                "containerd",
@@ -124,7 +124,7 @@ func needed() map[string]string {
 	}
 }
 
-// missingPackages are those of files that exists says are not there, sorted.
+// missingPackages returns the packages of the files that do not exist, sorted.
 func missingPackages(files map[string]string, exists func(string) bool) []string {
 	var missing []string
 	for file, pkg := range files {
@@ -136,7 +136,7 @@ func missingPackages(files map[string]string, exists func(string) bool) []string
 	return missing
 }
 
-// installPackages installs what is missing, without starting the services that Debian's packages bring.
+// installPackages installs missing packages, without starting their services.
 func (c cluster) installPackages() error {
 	missing := missingPackages(needed(), func(f string) bool { _, err := os.Stat(f); return err == nil })
 	if len(missing) == 0 {
@@ -152,7 +152,7 @@ func (c cluster) installPackages() error {
 		if aptGet(install...) == nil {
 			return nil
 		}
-		// The lists may be missing or too old for what the mirror still has.
+		// The lists may be missing, or older than the mirror's packages.
 		if err := aptGet("-o", "Acquire::Retries=3", "-q", "update"); err != nil {
 			return err
 		}
@@ -170,8 +170,8 @@ func aptGet(args ...string) error {
 	return nil
 }
 
-// forbidServices makes invoke-rc.d refuse to start anything (Debian policy 9.3.3.1) until restore is called.
-// A policy that the machine has already is left as it is.
+// forbidServices makes invoke-rc.d refuse to start services (Debian policy 9.3.3.1) until restore is called.
+// It keeps a policy that already exists on the machine.
 func forbidServices() (restore func(), err error) {
 	const policy = "/usr/sbin/policy-rc.d"
 	f, err := os.OpenFile(policy, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
@@ -188,7 +188,7 @@ func forbidServices() (restore func(), err error) {
 	return func() { os.Remove(policy) }, err
 }
 
-// tail is the last n lines of text.
+// tail returns the last n lines of text.
 func tail(text []byte, n int) string {
 	lines := strings.Split(string(bytes.TrimRight(text, "\n")), "\n")
 	if len(lines) > n {

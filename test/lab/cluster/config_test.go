@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// What is built must be what the modules pin.
+// TestVersionsMatchTheModules checks that the built versions are those that the modules pin.
 func TestVersionsMatchTheModules(t *testing.T) {
 	for file, want := range map[string]string{
 		"kube/go.mod":    "require k8s.io/kubernetes " + kubernetesVersion + "\n",
@@ -44,7 +44,7 @@ func TestVersionsMatchTheModules(t *testing.T) {
 	}
 }
 
-// Nothing may be reachable outside of the machine.
+// TestAddressesAreInTheBenchmarkingRange checks that no address is reachable from outside the machine.
 func TestAddressesAreInTheBenchmarkingRange(t *testing.T) {
 	all := netip.MustParsePrefix(allNetworks)
 	if all != netip.MustParsePrefix("198.18.0.0/15") {
@@ -174,7 +174,7 @@ func TestPKI(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, _ := os.ReadFile(c.pki("ca.crt")); !bytes.Equal(again, ca) {
-		t.Error("a second run made a new authority")
+		t.Error("a second run created a new authority")
 	}
 }
 
@@ -238,7 +238,8 @@ func TestRenderedKubeconfig(t *testing.T) {
 	}
 }
 
-// An API server from before the audit log has another command line, for which up starts it anew.
+// TestAPIServerWritesAnAuditLog checks the flags. up restarts an API server whose command line differs, such as one
+// without an audit log.
 func TestAPIServerWritesAnAuditLog(t *testing.T) {
 	c := cluster{dir: t.TempDir()}
 	if err := c.writeConfiguration(); err != nil {
@@ -286,7 +287,7 @@ func TestExpiring(t *testing.T) {
 	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
 	r, s := new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:])
 	if !ecdsa.Verify(&key.PublicKey, sum[:], r, s) {
-		t.Error("the signature is not the key's")
+		t.Error("the signature does not match the key")
 	}
 
 	for _, bad := range []string{"", "a.b", "a.!.c", "a.YQ.c"} {

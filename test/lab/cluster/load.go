@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// archive is one docker-archive file: its content's digest and the names of its images.
+// archive is a docker-archive file: the digest of its content and the names of its images.
 type archive struct {
 	file   string
 	digest string
@@ -47,11 +47,11 @@ func readArchive(file string) (archive, error) {
 	return archive{file, hex.EncodeToString(h.Sum(nil)), names}, nil
 }
 
-// load imports archives into all nodes, the nodes at the same time. What a node has already from the very same file
-// is skipped.
+// load imports archives into all nodes at the same time. It skips nodes that already have the images from the
+// same file.
 func (c cluster) load(files []string) error {
 	if len(files) == 0 {
-		return usageError{"load: which files?"}
+		return usageError{"load: missing argument: FILE"}
 	}
 	for _, file := range files {
 		a, err := readArchive(file)
@@ -109,7 +109,7 @@ func (c cluster) importImage(n node, a archive) error {
 	return nil
 }
 
-// loadedMark is a file that holds the digest of the archive which an image of a node came from.
+// loadedMark returns the path of a file with the digest of the archive from which a node's image was imported.
 func (c cluster) loadedMark(n node, image string) string {
 	return c.nodeDir(n, "loaded", strings.ReplaceAll(image, "/", "_"))
 }
@@ -120,7 +120,7 @@ func (c cluster) hasImage(n node, a archive) (bool, error) {
 			return false, nil
 		}
 	}
-	// The kubelet may have collected it meanwhile.
+	// The kubelet may have garbage-collected the image meanwhile.
 	out, err := c.ctr(n, "images", "ls", "-q").Output()
 	if err != nil {
 		return false, fmt.Errorf("list images of %s: %w", n.name, err)
@@ -134,7 +134,7 @@ func (c cluster) hasImage(n node, a archive) (bool, error) {
 	return true, nil
 }
 
-// fullName is an image's name as containerd writes it: Docker's short names stand for docker.io and its library
+// fullName returns an image's name as containerd writes it. Docker's short names refer to docker.io and its library
 // (github.com/distribution/reference, ParseNormalizedNamed).
 func fullName(name string) string {
 	first, _, slash := strings.Cut(name, "/")
@@ -151,7 +151,7 @@ func (c cluster) ctr(n node, args ...string) *exec.Cmd {
 	return exec.Command("ctr", append([]string{"--address", c.socket(n), "--namespace", "k8s.io"}, args...)...)
 }
 
-// awaitContainerd waits until a node's containerd takes requests.
+// awaitContainerd waits until a node's containerd accepts connections.
 func (c cluster) awaitContainerd(n node) error {
 	err := c.await("containerd of "+n.name+" answers", 30*time.Second, func() error {
 		conn, err := net.Dial("unix", c.socket(n))
@@ -179,7 +179,7 @@ type archiveManifest struct {
 	Layers   []string
 }
 
-// imageArchive is a docker-archive of an image of one layer with one file, the program, which is also the entrypoint.
+// imageArchive returns a docker-archive of an image with a single file: the program, which is also the entrypoint.
 func imageArchive(name, path string, program []byte) ([]byte, error) {
 	layer, err := tarOf(tarFile{strings.TrimPrefix(path, "/"), program, 0o755})
 	if err != nil {
@@ -228,16 +228,16 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// archiveNames are the image names in a docker-archive, read from its manifest.
+// archiveNames returns the image names in a docker-archive, read from its manifest.
 func archiveNames(archive io.Reader) ([]string, error) {
 	r := tar.NewReader(archive)
 	for {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return nil, errors.New("no docker-archive: it has no manifest.json")
+			return nil, errors.New("not a docker-archive: no manifest.json")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("no docker-archive: %w", err)
+			return nil, fmt.Errorf("not a docker-archive: %w", err)
 		}
 		if h.Name != "manifest.json" {
 			continue
@@ -251,7 +251,7 @@ func archiveNames(archive io.Reader) ([]string, error) {
 			names = append(names, m.RepoTags...)
 		}
 		if len(names) == 0 {
-			return nil, errors.New("its image has no name: write it with a tag")
+			return nil, errors.New("its image has no name: save it with a tag")
 		}
 		return names, nil
 	}

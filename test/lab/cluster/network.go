@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// The network: a bridge with the machine's own address in it, one veth pair a node, one route for each node's pods. All
-// addresses are in 198.18.0.0/15, and what would leave through a real interface is dropped, both ways: an
-// address range alone keeps nothing inside, since the machine's default route would take it.
+// The network: a bridge with an address of the machine, one veth pair for each node, and one route for each node's
+// pods. All addresses are in 198.18.0.0/15. iptables rules drop packets with such addresses at real interfaces, in
+// both directions: the address range alone is not enough, because the machine's default route would match it.
 
-// run runs one command of iproute2 or iptables; its error carries what it said.
+// run runs a command of iproute2 or iptables. Its error contains the command's output.
 func run(argv ...string) error {
 	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
 	if err != nil {
@@ -27,18 +27,18 @@ func iptables(args string) error {
 	return run(append([]string{"iptables", "-w"}, strings.Fields(args)...)...)
 }
 
-// owner is the state directory of the cluster whose bridge is on this machine, kept as the bridge's alias; empty
-// without a bridge.
+// owner returns the state directory of the cluster whose bridge is on this machine, from the bridge's alias. It returns
+// "" if there is no bridge.
 func owner() string {
 	alias, _ := os.ReadFile("/sys/class/net/" + bridge + "/ifalias")
 	return strings.TrimSpace(string(alias))
 }
 
-// networkUp makes bridge, routes and drop rules; what is there already stays. The addresses are fixed, so that a
-// machine has one cluster: that of another state directory is not touched.
+// networkUp creates the bridge, routes and drop rules that do not exist yet. The addresses are fixed, so a
+// machine can have only one cluster. networkUp does not touch the cluster of another state directory.
 func networkUp(dir string) error {
 	if other := owner(); other != "" && other != dir {
-		return fmt.Errorf("the cluster of %s is up on this machine: end it with MUSTER_CLUSTER_DIR=%s go run . down", other, other)
+		return fmt.Errorf("the cluster of %s is up on this machine: stop it with MUSTER_CLUSTER_DIR=%s go run . down", other, other)
 	}
 	if !exists("/sys/class/net/" + bridge) {
 		if err := ip("link add " + bridge + " type bridge"); err != nil {
@@ -51,7 +51,7 @@ func networkUp(dir string) error {
 	for _, args := range []string{
 		"addr replace " + hostIP + "/" + hostPrefix + " dev " + bridge,
 		"link set " + bridge + " up",
-		// Not the default route, which would lead outside, for what has no route of its own.
+		// Addresses without a route of their own must not use the default route, which leads outside.
 		"route replace unreachable " + allNetworks + " metric 9999",
 	} {
 		if err := ip(args); err != nil {
@@ -61,9 +61,9 @@ func networkUp(dir string) error {
 	return dropRules()
 }
 
-// filterRules is the content of our own chain, in the form of iptables-save: anything of ours towards a default route's
-// interface is dropped, other traffic of the bridge is let through (a machine with Docker or a firewall has
-// policies of DROP).
+// filterRules returns the rules of our own chain, in the form of iptables-save. Packets with our addresses at a default
+// route's interface are dropped. Other traffic of the bridge is accepted, because a machine with Docker or a firewall
+// may have a policy of DROP.
 func filterRules(devices []string) string {
 	rules := "*filter\n:" + chain + " - [0:0]\n"
 	for _, dev := range devices {
@@ -77,10 +77,10 @@ func filterRules(devices []string) string {
 	return rules + "COMMIT\n"
 }
 
-// builtins are the chains that lead into ours.
+// builtins returns the built-in chains that jump to ours.
 func builtins() []string { return []string{"INPUT", "OUTPUT", "FORWARD"} }
 
-// dropRules replaces our chain's content in one step: at no instant is there less than the whole.
+// dropRules replaces the content of our chain atomically, so that the rules are never incomplete.
 func dropRules() error {
 	devices, err := defaultDevices()
 	if err != nil {
@@ -101,7 +101,7 @@ func dropRules() error {
 	return nil
 }
 
-// defaultDevices are the interfaces of the machine's default routes; there may be none.
+// defaultDevices returns the interfaces of the machine's default routes. There may be none.
 func defaultDevices() ([]string, error) {
 	out, err := exec.Command("ip", "-o", "-4", "route", "show", "default").Output()
 	if err != nil {
@@ -121,7 +121,7 @@ func devicesIn(routes string) []string {
 	return devices
 }
 
-// networkDown takes away what networkUp made, and the nodes' cables.
+// networkDown removes everything that networkUp created, and the nodes' cables.
 func networkDown() error {
 	var errs []error
 	for _, n := range nodes() {
@@ -146,10 +146,10 @@ func networkDown() error {
 	return errors.Join(errs...)
 }
 
-// cable is the machine's end of a node's veth pair; the node's end is its eth0.
+// cable returns the name of the machine's end of a node's veth pair. The node's end is its eth0.
 func cable(n node) string { return "muster-" + n.name }
 
-// link lays the cable of a node whose network namespace is that of pid. The cable stays down until plug.
+// link creates the cable of a node whose network namespace is that of pid. The cable stays down until plug.
 func link(n node, pid int) error {
 	if err := unlink(n); err != nil {
 		return err
@@ -157,7 +157,7 @@ func link(n node, pid int) error {
 	return ip(fmt.Sprintf("link add %s type veth peer name eth0 netns %d", cable(n), pid))
 }
 
-// unlink removes a node's cable. That of a node which was powered off may vanish by itself at any instant.
+// unlink removes a node's cable. After a power-off, the kernel may remove it at the same time.
 func unlink(n node) error {
 	err := ip("link del " + cable(n))
 	if !exists("/sys/class/net/" + cable(n)) {
@@ -166,7 +166,7 @@ func unlink(n node) error {
 	return err
 }
 
-// plug connects a node's cable to the bridge and sets the route to its pods, which a link that went down has lost.
+// plug connects a node's cable to the bridge and sets the route to its pods, which is lost when the link goes down.
 func plug(n node) error {
 	for _, args := range []string{
 		"link set " + cable(n) + " master " + bridge + " up",
@@ -179,5 +179,5 @@ func plug(n node) error {
 	return nil
 }
 
-// unplug cuts a node off: node and pods go on, nobody reaches them, and no FIN or RST gets out.
+// unplug disconnects a node: node and pods keep running, but cannot be reached, and no FIN or RST gets out.
 func unplug(n node) error { return ip("link set " + cable(n) + " down") }

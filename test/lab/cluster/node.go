@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// powerOn boots a node. It returns when the node's first process runs and its cable is plugged in: awaitNode waits
-// for the rest. lastLease is to be handed to awaitNode; with a node that runs already it is empty.
+// powerOn boots a node. It returns when the node's first process runs and its cable is plugged in; awaitNode waits
+// for the rest. The caller passes lastLease to awaitNode. It is empty if the kubelet was already running.
 func (c cluster) powerOn(n node, a api) (lastLease string, err error) {
 	changed, err := c.writeNode(n)
 	if err != nil {
@@ -29,7 +29,7 @@ func (c cluster) powerOn(n node, a api) (lastLease string, err error) {
 			}
 		}
 		if !exists("/sys/class/net/" + cable(n)) {
-			return "", fmt.Errorf("%s runs without its cable %s: take it down and up again", n.name, cable(n))
+			return "", fmt.Errorf("%s runs without its cable %s: run down, then up", n.name, cable(n))
 		}
 		return lastLease, plug(n)
 	}
@@ -51,7 +51,7 @@ func (c cluster) powerOn(n node, a api) (lastLease string, err error) {
 	return lastLease, plug(n)
 }
 
-// awaitNode waits until the node is Ready by a kubelet of this boot and the API server reaches that kubelet.
+// awaitNode waits until the kubelet of this boot has reported the node as Ready, and the API server reaches that kubelet.
 func (c cluster) awaitNode(n node, a api, lastLease string) error {
 	err := c.await(n.name+" is Ready", 90*time.Second, func() error { return a.nodeReady(n.name, lastLease) }, n.name)
 	if err != nil {
@@ -60,8 +60,8 @@ func (c cluster) awaitNode(n node, a api, lastLease string) error {
 	return err
 }
 
-// powerOff is a machine that loses its power: its cable goes first, so that no FIN and no RST gets out (only then does
-// a lost node look like one), then every process of it at the same instant.
+// powerOff simulates a power failure. First it cuts the cable, so that no FIN or RST gets out, as with a
+// lost node. Then it kills all processes of the node at once.
 func (c cluster) powerOff(n node) error {
 	i, _, ok := c.running(n.name)
 	if !ok {
@@ -75,15 +75,15 @@ func (c cluster) powerOff(n node) error {
 	if err := i.kill(syscall.SIGKILL); err != nil {
 		return err
 	}
-	// PID 1 is gone when the last process of its namespace is.
+	// PID 1 exits only after all other processes of its namespace.
 	if !i.gone(30 * time.Second) {
-		return fmt.Errorf("power off %s: its PID 1 (%d) is still there after 30 s", n.name, i.pid)
+		return fmt.Errorf("power off %s: its PID 1 (%d) still exists after 30 s", n.name, i.pid)
 	}
 	removeCgroups(c.nodeDir(n))
 	return os.Remove(c.pidFile(n.name))
 }
 
-// programs finds the live children of a node's PID 1 by name.
+// programs returns the live children of a node's PID 1 by name.
 func programs(init identity) map[string]identity {
 	found := map[string]identity{}
 	entries, _ := os.ReadDir("/proc")
@@ -100,17 +100,17 @@ func programs(init identity) map[string]identity {
 	return found
 }
 
-// restartProgram kills a program of a node with SIGKILL; the node's PID 1 starts it again.
+// restartProgram kills a program of a node with SIGKILL. The node's PID 1 restarts it.
 func restartProgram(init identity, name string) error {
 	p, ok := programs(init)[name]
 	if !ok {
-		return fmt.Errorf("restart %s: it does not run", name)
+		return fmt.Errorf("restart %s: it is not running", name)
 	}
 	return p.kill(syscall.SIGKILL)
 }
 
-// restart kills kubelet, containerd or kube-proxy of a node and waits until there is a new one, and until the node is
-// Ready by it if it is the kubelet.
+// restart kills kubelet, containerd or kube-proxy of a node and waits for the new process. For the kubelet, it also
+// waits until the new process has reported the node as Ready.
 func (c cluster) restart(n node, name string) error {
 	init, _, ok := c.running(n.name)
 	if !ok {
@@ -137,8 +137,8 @@ func (c cluster) restart(n node, name string) error {
 	return c.awaitNode(n, a, lease)
 }
 
-// removeCgroups removes the cgroups of the containers of a node that does not run: those outlive a power-off. The
-// containers are known by the directories that containerd keeps for them; runc's path for them is /k8s.io/ID.
+// removeCgroups removes the cgroups of the containers of a node that is off, because they survive a power-off.
+// containerd keeps a directory for each container, and runc's cgroup path is /k8s.io/ID.
 func removeCgroups(nodeDir string) {
 	cri := filepath.Join(nodeDir, "var/lib/containerd/io.containerd.grpc.v1.cri")
 	for _, kind := range []string{"containers", "sandboxes"} {
@@ -154,7 +154,7 @@ func removeCgroups(nodeDir string) {
 	}
 }
 
-// removeTree removes a cgroup and the ones inside, deepest first. Their files are the kernel's: only rmdir works.
+// removeTree removes a cgroup and its children, deepest first. Only rmdir works, because the kernel owns their files.
 func removeTree(dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -165,15 +165,16 @@ func removeTree(dir string) {
 	syscall.Rmdir(dir)
 }
 
-// Every node sees its own /run, and its own directories in place of these (bound by init.go), so that the programs
-// keep their usual paths and two nodes on one machine do not meet.
+// ownDirs returns the directories that each node has for itself: nodeMounts binds a directory of the node over each,
+// so that programs keep their usual paths and the two nodes do not share files. Each node also has its own /run.
 func ownDirs() []string {
 	return []string{"/var/lib/containerd", "/var/lib/kubelet", "/var/lib/cni", "/var/log/pods", "/var/log/containers"}
 }
 
-// containerdConfig: restrict_oom_score_adj, because runc dies with "can't get final child's PID from pipe" where the
-// machine lacks CAP_SYS_RESOURCE. The socket lies in the state directory, where it is reached from outside the node.
-// A test that has a registry puts a hosts.toml below certs.d, which is read at each pull.
+// containerdConfig returns the configuration of a node's containerd. It sets restrict_oom_score_adj, because on machines
+// without CAP_SYS_RESOURCE runc fails with "can't get final child's PID from pipe". The socket is in the state
+// directory, which can be reached from outside the node. A test with a registry of its own puts a hosts.toml below
+// certs.d, which containerd reads at each pull.
 func (c cluster) containerdConfig(n node) string {
 	return fmt.Sprintf(`version = 2
 root = "/var/lib/containerd"
@@ -196,8 +197,8 @@ state = "/run/containerd"
 `, c.socket(n), pauseImage, c.nodeDir(n, "cni"), c.nodeDir(n, "certs.d"))
 }
 
-// cniConfig uses ptp, not bridge: every packet of a pod is routed by its node, so that the answer of a service's pod
-// on the same node finds its way back through the address translation.
+// cniConfig returns the configuration of the network plugins. It uses ptp, not bridge, so that the node routes every
+// packet of a pod. Otherwise answers of a service's pod on the same node would bypass the address translation.
 func cniConfig(n node) string {
 	return fmt.Sprintf(`{"cniVersion": "0.4.0", "name": "muster", "plugins": [
  {"type": "ptp", "ipMasq": false,
@@ -206,9 +207,10 @@ func cniConfig(n node) string {
 `, n.subnet)
 }
 
-// kubeletConfig: cgroups without the QoS tree, with the cgroupfs driver and cgroup v1 allowed, work on any machine.
-// Pods are not resized in place: where a pod's cgroup is set up again, as after a restart of the node, the kubelet of
-// 1.34.2 takes it for a resize and dies of a nil pointer.
+// kubeletConfig returns the configuration of a node's kubelet. The settings for cgroups work on any machine: no QoS
+// tree, the cgroupfs driver, and cgroup v1 allowed. In-place resizing of pods is off: when a pod's cgroup is created
+// again, for example after a restart of the node, the kubelet of 1.34.2 treats it as a resize and crashes with a nil
+// pointer.
 func (c cluster) kubeletConfig(n node) string {
 	config := fmt.Sprintf(`apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -256,10 +258,10 @@ clientConnection: {kubeconfig: %q}
 `, podNetwork, n.name, n.ip, c.nodeDir(n, "kube-proxy.kubeconfig"))
 }
 
-// writeNode writes a node's files and reports which of its programs must be restarted because their file changed.
+// writeNode writes a node's files and returns the programs that must be restarted because their file changed.
 func (c cluster) writeNode(n node) (changed []string, err error) {
 	for _, dir := range ownDirs() {
-		// A mount needs a directory to be mounted on; on the machine itself it stays empty.
+		// A mount needs a mount point. On the machine itself this directory stays empty.
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return nil, err
 		}

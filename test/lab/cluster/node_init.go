@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// nodeInit is PID 1 of a node. It arranges the node's mounts and network, starts containerd, kubelet and kube-proxy and
-// starts them again when they end, and reaps. It never ends by itself: it is killed (the power switch),
-// and the kernel then kills every process of the node and drops its mounts and interfaces.
+// nodeInit runs as PID 1 of a node. It sets up the node's mounts and network, starts containerd, kubelet and kube-proxy,
+// restarts them when they end, and reaps processes. It never ends by itself. When powerOff kills it,
+// the kernel kills every process of the node and removes its mounts and interfaces.
 func (c cluster) nodeInit(n node) error {
 	if os.Getpid() != 1 {
-		return fmt.Errorf("node-init is started by up as PID 1 of a node, not by hand")
+		return fmt.Errorf("node-init must be PID 1 of a node: run up, which starts it")
 	}
 	if err := c.nodeMounts(n); err != nil {
 		return err
@@ -37,14 +37,14 @@ func (c cluster) nodeInit(n node) error {
 	}
 }
 
-// nodeMounts gives the node a /proc of its PID namespace, a /run that is empty at every boot, and directories of its own.
+// nodeMounts gives the node a /proc of its PID namespace, a /run that is empty at every boot, and its own directories.
 func (c cluster) nodeMounts(n node) error {
 	type mount struct {
 		from, to, kind string
 		flags          uintptr
 	}
 	mounts := []mount{
-		// Nothing may propagate to the machine; but shared inside the node, as kubelet and containerd need it.
+		// No mount may propagate to the machine. Inside the node, mounts are shared, as kubelet and containerd require.
 		{"", "/", "", syscall.MS_REC | syscall.MS_PRIVATE},
 		{"", "/", "", syscall.MS_REC | syscall.MS_SHARED},
 		{"proc", "/proc", "proc", syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC},
@@ -65,8 +65,8 @@ func (c cluster) nodeMounts(n node) error {
 	return c.nodeResolver(n)
 }
 
-// nodeResolver makes the node ask the cluster's DNS. The machine's own servers are out of reach, so that an image name
-// of some registry would fail after half a minute of silence, not at once.
+// nodeResolver makes the node use the cluster's DNS. The machine's own servers cannot be reached, so
+// resolving a registry's name would time out after half a minute instead of failing at once.
 func (c cluster) nodeResolver(n node) error {
 	const file = "/etc/resolv.conf"
 	target := file
@@ -75,7 +75,7 @@ func (c cluster) nodeResolver(n node) error {
 			target = filepath.Join(filepath.Dir(file), to)
 		}
 	}
-	// With systemd-resolved it is a link to a file in /run, which is empty here.
+	// With systemd-resolved, resolv.conf links to a file in /run, which is empty here.
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return fmt.Errorf("set resolver: %w", err)
 	}
@@ -90,7 +90,7 @@ func (c cluster) nodeResolver(n node) error {
 	return nil
 }
 
-// nodeNetwork sets up the node's end of the cable, which up lays from outside as soon as this process exists.
+// nodeNetwork sets up the node's end of the cable. up creates the cable from outside after this process has started.
 func nodeNetwork(n node) error {
 	if err := syscall.Sethostname([]byte(n.name)); err != nil {
 		return fmt.Errorf("set hostname: %w", err)
@@ -127,10 +127,10 @@ type program struct {
 	name  string
 	argv  []string
 	log   string
-	after func() bool // it is not started before this is true
-	pid   int         // 0: does not run
+	after func() bool // the program is not started before this returns true
+	pid   int         // 0: not running
 	begun time.Time
-	due   time.Time // not started again before this
+	due   time.Time // not restarted before this time
 }
 
 func (c cluster) nodePrograms(n node) []*program {
@@ -155,14 +155,14 @@ func (c cluster) nodePrograms(n node) []*program {
 	return list
 }
 
-// supervisor starts programs and reaps whatever ends; it is used from one goroutine only, so that no child can end
-// before it is known.
+// supervisor starts programs and reaps all children. Only one goroutine uses it, so that no child can end
+// before its pid is known.
 type supervisor struct {
 	programs []*program
 	pids     map[int]*program
 }
 
-// reap collects everything that has ended: the programs, and what containers left behind to PID 1.
+// reap reaps everything that has ended: the programs, and the processes that PID 1 inherited from containers.
 func (s *supervisor) reap() {
 	for {
 		var status syscall.WaitStatus
@@ -182,12 +182,12 @@ func (s *supervisor) reap() {
 		fmt.Printf("%s %s ended after %s: exit status %d, signal %d\n", time.Now().Format(time.RFC3339), p.name, ran.Round(time.Millisecond), status.ExitStatus(), status.Signal())
 		p.pid = 0
 		if ran < 3*time.Second {
-			p.due = time.Now().Add(time.Second) // it fails at once: do not spin
+			p.due = time.Now().Add(time.Second) // it fails at once: wait before the restart
 		}
 	}
 }
 
-// startDue starts what is to run and does not, and says for how long there is nothing to do.
+// startDue starts the programs that are due, and returns the time until the next one is.
 func (s *supervisor) startDue(now time.Time) time.Duration {
 	wait := time.Hour
 	for _, p := range s.programs {

@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// certificate is one key pair signed by the cluster's own authority. Kubernetes reads the user from the common name and
+// certificate is a key pair signed by the cluster's own authority. Kubernetes reads the user from the common name and
 // the groups from the organizations.
 type certificate struct {
 	file  string // pki/FILE.crt and pki/FILE.key
 	user  string
 	group string
-	names []string // DNS names and addresses that it serves
+	names []string // DNS names and addresses that it is valid for
 }
 
-// certificates of the whole cluster. The user names are those that Kubernetes' own RBAC rules are made for.
+// certificates returns the certificates of the whole cluster. Kubernetes' default RBAC rules expect these user names.
 func certificates() []certificate {
 	list := []certificate{
 		{file: "apiserver", user: "kube-apiserver", names: []string{"127.0.0.1", serviceIP, hostIP, "localhost", "kubernetes",
@@ -41,7 +41,7 @@ func certificates() []certificate {
 	return list
 }
 
-// makePKI writes what is missing of the authority, the service-account key and the certificates.
+// makePKI writes the authority, the service-account key and the certificates that do not exist yet.
 func (c cluster) makePKI() error {
 	if err := os.MkdirAll(c.pki(""), 0o700); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (c cluster) serviceAccountKey() error {
 	return writeFile(c.pki("service-account.pub"), encode("PUBLIC KEY", public), 0o644)
 }
 
-// writePair writes the key first: a certificate that exists has its key.
+// writePair writes the key first, so that a certificate that exists has its key.
 func (c cluster) writePair(file string, der []byte, key *ecdsa.PrivateKey) error {
 	private, err := x509.MarshalECPrivateKey(key)
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// identity names one process for good: a pid is used again, a pid with its start time (clock ticks since boot, field
-// 22 of /proc/PID/stat) is not.
+// identity identifies a process permanently: a pid may be reused, but not together with its start time (clock ticks
+// since boot, field 22 of /proc/PID/stat).
 type identity struct {
 	pid   int
 	start uint64
 }
 
-// stat is what is needed of a /proc/PID/stat line (proc_pid_stat(5)).
+// stat holds the required fields of a /proc/PID/stat line (proc_pid_stat(5)).
 type stat struct {
 	command string // at most 15 bytes of the program's name
 	state   byte
@@ -28,8 +28,8 @@ type stat struct {
 	start   uint64
 }
 
-// parseStat reads a line of /proc/PID/stat. The command name, field 2, may hold blanks and brackets: the fields are
-// counted from its last bracket on.
+// parseStat parses a line of /proc/PID/stat. The command name, field 2, may contain blanks and brackets, so fields
+// are counted from its last bracket.
 func parseStat(line string) (stat, error) {
 	open, shut := strings.IndexByte(line, '('), strings.LastIndexByte(line, ')')
 	if open < 0 || shut < open {
@@ -58,7 +58,7 @@ func readStat(pid int) (stat, error) {
 	return parseStat(string(line))
 }
 
-// identify looks at a live process; a zombie is not alive.
+// identify returns the identity of a live process. A zombie does not count as alive.
 func identify(pid int) (identity, bool) {
 	s, err := readStat(pid)
 	return identity{pid, s.start}, err == nil && s.state != 'Z' && s.state != 'X'
@@ -69,7 +69,7 @@ func (i identity) alive() bool {
 	return ok && now == i
 }
 
-// kill sends a signal if the process is still the same one. A process that is gone is no error.
+// kill sends a signal if the process is still the same one. It is not an error if the process has ended.
 func (i identity) kill(sig syscall.Signal) error {
 	if !i.alive() {
 		return nil
@@ -80,7 +80,7 @@ func (i identity) kill(sig syscall.Signal) error {
 	return nil
 }
 
-// end asks with SIGTERM, and after patience with SIGKILL, and returns when the process is gone.
+// end sends SIGTERM, and SIGKILL after patience, and returns when the process has ended.
 func (i identity) end(patience time.Duration) error {
 	if err := i.kill(syscall.SIGTERM); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (i identity) gone(within time.Duration) bool {
 	return true
 }
 
-// record is the content of a pid file: whom it is about, and the command line it was started with.
+// record returns the content of a pid file: the process, and the command line that started it.
 func (i identity) record(argv []string) []byte {
 	return fmt.Appendf(nil, "%d %d\n%s\n", i.pid, i.start, strings.Join(argv, "\x00"))
 }
@@ -121,7 +121,7 @@ func parseRecord(data []byte) (i identity, argv []string, err error) {
 
 func (c cluster) pidFile(name string) string { return c.path("run", name+".pid") }
 
-// running returns the process that was started under name, if it lives.
+// running returns the process that was started under name, and whether it is alive.
 func (c cluster) running(name string) (identity, []string, bool) {
 	data, err := os.ReadFile(c.pidFile(name))
 	if err != nil {
@@ -131,15 +131,16 @@ func (c cluster) running(name string) (identity, []string, bool) {
 	return i, argv, err == nil && i.alive()
 }
 
-// start runs a component in a session of its own, its output appended to its log. One that runs with the same command
-// line is left alone; one that runs with another is ended first. It reports whether it started anything.
+// start runs a component in a session of its own, and appends its output to its log. If it is already running, start
+// does nothing if the command line is the same, and stops it first otherwise. started reports whether it
+// started a process.
 func (c cluster) start(name string, argv []string, attr *syscall.SysProcAttr) (started bool, err error) {
 	if len(argv) == 0 {
-		return false, fmt.Errorf("start %s: it has no command line", name)
+		return false, fmt.Errorf("start %s: unknown component", name)
 	}
 	if i, old, ok := c.running(name); ok {
 		if strings.Join(old, "\x00") == strings.Join(argv, "\x00") {
-			return false, i.kill(syscall.SIGCONT) // a test may have left it stopped
+			return false, i.kill(syscall.SIGCONT) // a test may have stopped it
 		}
 		if err := i.end(patience(name)); err != nil {
 			return false, fmt.Errorf("stop %s: %w", name, err)
@@ -157,13 +158,14 @@ func (c cluster) start(name string, argv []string, attr *syscall.SysProcAttr) (s
 	if attr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
-	cmd.SysProcAttr.Setsid = true // outlives the terminal and the program that started it
+	cmd.SysProcAttr.Setsid = true // the component must outlive the terminal and this program
 	closeInherited()
 	if err := cmd.Start(); err != nil {
 		return false, fmt.Errorf("start %s: %w", name, err)
 	}
 	i, ok := identify(cmd.Process.Pid)
-	// Nobody waits for it: when this program ends, the machine's PID 1 inherits it. A zombie until then counts as ended.
+	// Nothing waits for the process: when this program ends, the machine's PID 1 inherits it. Until then, a zombie counts
+	// as ended.
 	cmd.Process.Release()
 	if !ok {
 		return false, c.died(name)
@@ -171,8 +173,8 @@ func (c cluster) start(name string, argv []string, attr *syscall.SysProcAttr) (s
 	return true, writeFile(c.pidFile(name), i.record(argv), 0o644)
 }
 
-// closeInherited lets no descriptor of whoever called us pass on to what we start, which outlives the caller: a lock
-// that flock(1) holds around a test would be held for as long as the cluster is up.
+// closeInherited prevents components from inheriting descriptors of our caller, which they would outlive. Otherwise a
+// lock that flock(1) holds during a test would be held until the cluster is down.
 func closeInherited() {
 	open, _ := os.ReadDir("/proc/self/fd")
 	for _, e := range open {
@@ -182,8 +184,8 @@ func closeInherited() {
 	}
 }
 
-// patience is how long a component has to end after SIGTERM. The API server would wait for the watches of its own
-// loops; what it knows is in etcd.
+// patience returns how long a component may take to end after SIGTERM. The API server would wait for its own
+// watches. Killing it loses nothing, because its state is in etcd.
 func patience(name string) time.Duration {
 	if name == "kube-apiserver" {
 		return time.Second
@@ -191,7 +193,7 @@ func patience(name string) time.Duration {
 	return 10 * time.Second
 }
 
-// stop ends what start began, with SIGKILL after patience, and forgets it.
+// stop ends a component that start started, with SIGKILL after patience, and removes its pid file.
 func (c cluster) stop(name string) error {
 	if i, _, ok := c.running(name); ok {
 		if err := i.end(patience(name)); err != nil {
@@ -201,7 +203,7 @@ func (c cluster) stop(name string) error {
 	return os.RemoveAll(c.pidFile(name))
 }
 
-// openLog opens a log for appending. One above 64 MiB begins anew.
+// openLog opens a log for appending. It truncates a log above 64 MiB.
 func openLog(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
@@ -213,12 +215,12 @@ func openLog(path string) (*os.File, error) {
 	return os.OpenFile(path, flags, 0o644)
 }
 
-// died is the error for a component that ended although it should run.
+// died returns the error for a component that ended unexpectedly.
 func (c cluster) died(name string) error {
 	return fmt.Errorf("%s has ended\n%s", name, c.lastLines(name))
 }
 
-// lastLines are the last lines of a component's log, indented, below the log's path.
+// lastLines returns the path of a component's log and its last lines, indented.
 func (c cluster) lastLines(name string) string {
 	const size = 16 << 10
 	f, err := os.Open(c.logFile(name))
@@ -233,8 +235,8 @@ func (c cluster) lastLines(name string) string {
 	return "   last lines of " + c.logFile(name) + ":\n     " + strings.ReplaceAll(tail(data, 12), "\n", "\n     ")
 }
 
-// await polls ready until it returns nil. It gives up when one of the components ended, and after the time given; the
-// error then says what was waited for, ready's last error, and the components' last lines.
+// await polls ready until it returns nil. It gives up when one of the components has ended, or after limit. The
+// error then has the condition, ready's last error, and the last lines of the components' logs.
 func (c cluster) await(what string, limit time.Duration, ready func() error, components ...string) error {
 	end := time.Now().Add(limit)
 	for {

@@ -39,17 +39,17 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-// The guard: a pid that is used again by another process must not be taken for the first one.
+// TestIdentityIsNotOnlyAPid checks that a process with a reused pid does not count as the first process.
 func TestIdentityIsNotOnlyAPid(t *testing.T) {
 	me, ok := identify(os.Getpid())
 	if !ok || !me.alive() {
-		t.Fatal("this process does not live")
+		t.Fatal("this process does not count as alive")
 	}
 	other := identity{me.pid, me.start + 1}
 	if other.alive() {
-		t.Fatal("a process with another start time is taken for this one")
+		t.Fatal("a process with another start time counts as this one")
 	}
-	// Would end this test if it did not look at the start time.
+	// Without the check of the start time, this would end the test.
 	if err := other.kill(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// test components run in a cluster without Kubernetes.
+// testCluster returns a cluster without Kubernetes, for a component named part.
 func testCluster(t *testing.T) cluster {
 	c := cluster{dir: t.TempDir()}
 	t.Cleanup(func() {
@@ -96,7 +96,7 @@ func testCluster(t *testing.T) cluster {
 	return c
 }
 
-func TestStartLeavesAloneWhatRuns(t *testing.T) {
+func TestStartKeepsARunningComponent(t *testing.T) {
 	c := testCluster(t)
 	pid := func(argv ...string) int {
 		t.Helper()
@@ -111,13 +111,13 @@ func TestStartLeavesAloneWhatRuns(t *testing.T) {
 	}
 	first := pid("/bin/sleep", "1000")
 	if again := pid("/bin/sleep", "1000"); again != first {
-		t.Fatalf("the same command line was started again: %d, %d", first, again)
+		t.Fatalf("the same command line was restarted: %d, %d", first, again)
 	}
 	if other := pid("/bin/sleep", "1001"); other == first {
 		t.Fatal("another command line was not started")
 	}
 	if _, ok := identify(first); ok {
-		t.Fatal("the first process was left behind")
+		t.Fatal("the first process is still running")
 	}
 	if err := c.stop("part"); err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestStartLeavesAloneWhatRuns(t *testing.T) {
 	}
 }
 
-func TestEndKillsWhatIgnoresTERM(t *testing.T) {
+func TestEndKillsAProcessThatIgnoresTERM(t *testing.T) {
 	c := testCluster(t)
 	if _, err := c.start("part", []string{"/bin/sh", "-c", "trap '' TERM; echo ready; while :; do sleep 1000; done"}, nil); err != nil {
 		t.Fatal(err)
@@ -138,11 +138,11 @@ func TestEndKillsWhatIgnoresTERM(t *testing.T) {
 		t.Fatal(err)
 	}
 	if i.alive() {
-		t.Fatal("outlived end")
+		t.Fatal("still alive after end")
 	}
 }
 
-func TestAwaitNamesWhatDied(t *testing.T) {
+func TestAwaitNamesTheEndedComponent(t *testing.T) {
 	c := testCluster(t)
 	if _, err := c.start("part", []string{"/bin/sh", "-c", "echo no such file: the-reason; exit 3"}, nil); err != nil && !strings.Contains(err.Error(), "part has ended") {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestAwaitNamesWhatDied(t *testing.T) {
 	}
 }
 
-func TestAwaitNamesWhatItWaitedFor(t *testing.T) {
+func TestAwaitNamesTheCondition(t *testing.T) {
 	c := testCluster(t)
 	if _, err := c.start("part", []string{"/bin/sh", "-c", "echo still busy; exec sleep 1000"}, nil); err != nil {
 		t.Fatal(err)
@@ -183,10 +183,10 @@ func awaitLog(t *testing.T, c cluster, text string) {
 	}
 }
 
-// What is started must not hold what its caller's caller has open.
+// TestStartPassesNoDescriptorOn checks that a component does not inherit descriptors that the caller inherited.
 func TestStartPassesNoDescriptorOn(t *testing.T) {
 	pipe := make([]int, 2)
-	if err := syscall.Pipe(pipe); err != nil { // without O_CLOEXEC, as an inherited one is
+	if err := syscall.Pipe(pipe); err != nil { // without O_CLOEXEC, like an inherited descriptor
 		t.Fatal(err)
 	}
 	reader := os.NewFile(uintptr(pipe[0]), "reader")
@@ -205,8 +205,8 @@ func TestStartPassesNoDescriptorOn(t *testing.T) {
 		ended <- err
 	}()
 	select {
-	case <-ended: // EOF: nobody has the other end
+	case <-ended: // EOF: the other end is closed everywhere
 	case <-time.After(5 * time.Second):
-		t.Error("the program that was started holds a descriptor of ours")
+		t.Error("the started program holds a descriptor of this process")
 	}
 }

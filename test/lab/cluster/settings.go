@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Versions of what is built. They repeat what kube/go.mod and coredns/go.mod pin; a test compares them.
+// Versions of the programs that are built. They repeat kube/go.mod and coredns/go.mod; a test compares them.
 const (
 	kubernetesVersion = "v1.34.2"
 	corednsVersion    = "v1.12.4"
@@ -34,14 +34,14 @@ const (
 	chain         = "MUSTER-CLUSTER"
 )
 
-// node is one machine of the cluster: its own network, pid and mount namespaces on this machine.
+// node is a machine of the cluster, with its own network, PID, mount and UTS namespaces on this machine.
 type node struct {
 	name   string
 	ip     string
 	subnet string // of its pods
 }
 
-// nodes of the cluster; a /22 each holds 1021 pods.
+// nodes returns the nodes of the cluster. A /22 has room for 1021 pods.
 func nodes() []node {
 	return []node{
 		{"node1", "198.19.255.11", "198.18.4.0/22"},
@@ -49,16 +49,16 @@ func nodes() []node {
 	}
 }
 
-// cluster is where everything is kept. Its methods read and write below dir only, apart from
-// the bridge, the iptables chain and the routes (network.go) and cgroups (node_cgroup.go).
+// cluster is the state directory of a cluster. Its methods read and write only below dir, apart from
+// the bridge, the iptables chain and the routes (network.go), and cgroups (node.go).
 type cluster struct {
 	dir string
-	// fast makes the loss of a node visible after about 8 s in place of 50 s, and evicts its pods 5 s later in place of 300 s.
+	// fast makes the loss of a node visible after about 8 s instead of 50 s, and evicts its pods 5 s later instead of 300 s.
 	fast bool
 	say  say
 }
 
-// stateDir is $MUSTER_CLUSTER_DIR, else muster/cluster below $XDG_CACHE_HOME or ~/.cache; absolute.
+// stateDir returns $MUSTER_CLUSTER_DIR, or muster/cluster below $XDG_CACHE_HOME or ~/.cache, as an absolute path.
 func stateDir(getenv func(string) string) (string, error) {
 	if d := getenv("MUSTER_CLUSTER_DIR"); d != "" {
 		return filepath.Abs(d)
@@ -66,7 +66,7 @@ func stateDir(getenv func(string) string) (string, error) {
 	cache := getenv("XDG_CACHE_HOME")
 	if cache == "" {
 		if getenv("HOME") == "" {
-			return "", fmt.Errorf("no place for the cluster's state: set MUSTER_CLUSTER_DIR, or HOME")
+			return "", fmt.Errorf("no directory for the cluster's state: set MUSTER_CLUSTER_DIR or HOME")
 		}
 		cache = filepath.Join(getenv("HOME"), ".cache")
 	}
@@ -92,32 +92,32 @@ func (c cluster) nodeDir(n node, elem ...string) string {
 }
 func apiURL() string { return "https://" + net.JoinHostPort(hostIP, apiPort) }
 
-// check refuses a state directory in which the cluster cannot run.
+// check returns an error if the cluster cannot run in the state directory.
 func (c cluster) check() error {
-	// A unix socket's path has 108 bytes in sockaddr_un, the last one is 0.
+	// The path of a unix socket has 108 bytes in sockaddr_un, and the last one is 0.
 	if s := c.socket(nodes()[0]); len(s) > 107 {
-		return fmt.Errorf("state directory %s: the socket %s would have %d bytes, 107 are possible; set MUSTER_CLUSTER_DIR to a shorter one", c.dir, s, len(s))
+		return fmt.Errorf("state directory %s: the path of the socket %s has %d bytes, more than 107: set MUSTER_CLUSTER_DIR to a shorter path", c.dir, s, len(s))
 	}
-	// Each node mounts an empty /run of its own over the machine's.
+	// Each node mounts its own empty /run over the machine's.
 	if rel, err := filepath.Rel("/run", c.dir); err == nil && !startsWithDots(rel) {
-		return fmt.Errorf("state directory %s: must not be below /run, which every node covers", c.dir)
+		return fmt.Errorf("state directory %s: must not be below /run, because each node mounts its own /run", c.dir)
 	}
 	return nil
 }
 
 func startsWithDots(rel string) bool { return len(rel) >= 2 && rel[:2] == ".." }
 
-// nodeNamed finds a node by its name.
+// nodeNamed returns the node with a name.
 func nodeNamed(name string) (node, error) {
 	for _, n := range nodes() {
 		if n.name == name {
 			return n, nil
 		}
 	}
-	return node{}, fmt.Errorf("no node %q: there are node1 and node2", name)
+	return node{}, fmt.Errorf("no node %q: use node1 or node2", name)
 }
 
-// writeFile writes data at once, so that nobody reads half a file.
+// writeFile replaces a file atomically, so that no reader sees half of it.
 func writeFile(path string, data []byte, mode os.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -129,12 +129,12 @@ func writeFile(path string, data []byte, mode os.FileMode) error {
 	return os.Rename(part, path)
 }
 
-// say prints what happens, one line a step: " • ..." while it runs, " ✓ ...  (1.2s)" or " ✗ ..." when it ended.
+// say prints progress, one line for each step: " • ..." while it runs, " ✓ ...  (1.2s)" or " ✗ ..." when it has ended.
 type say struct {
 	out io.Writer
 }
 
-// step runs do and prints what it was and how long it took. It returns do's error unchanged.
+// step runs do, and prints the step's name and duration. It returns do's error unchanged.
 func (s say) step(what string, do func() error) error {
 	fmt.Fprintf(s.out, " • %s\n", what)
 	begin := time.Now()
@@ -146,7 +146,7 @@ func (s say) step(what string, do func() error) error {
 	return nil
 }
 
-// done prints a step that needed no time worth a line of its own.
+// done prints a step without a duration.
 func (s say) done(format string, args ...any) {
 	fmt.Fprintf(s.out, " ✓ %s\n", fmt.Sprintf(format, args...))
 }
@@ -158,8 +158,8 @@ func seconds(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// status prints one line for each component: whether it runs, its pid, its resident memory. It is an error when
-// something does not run or a node is not Ready.
+// status prints one line for each component: whether it runs, its pid, its resident memory. It returns an error if
+// a component is not running or a node is not Ready.
 func (c cluster) status(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	defer w.Flush()
@@ -196,7 +196,7 @@ func (c cluster) status(out io.Writer) error {
 	}
 	w.Flush()
 	if !complete {
-		return errors.New("not everything runs: `up` starts what is missing")
+		return errors.New("some components are not running: run `up` to start them")
 	}
 	fmt.Fprintf(out, "\n   export KUBECONFIG=%s\n", c.kubeconfig())
 	return nil
@@ -204,10 +204,10 @@ func (c cluster) status(out io.Writer) error {
 
 func statusLine(w io.Writer, name string, i identity, ok bool, log string) {
 	if !ok {
-		fmt.Fprintf(w, "%s\tdoes not run\t\t\t%s\n", name, log)
+		fmt.Fprintf(w, "%s\tnot running\t\t\t%s\n", name, log)
 		return
 	}
-	state := "runs"
+	state := "running"
 	if s, err := readStat(i.pid); err == nil && s.state == 'T' {
 		state = "stopped"
 	}

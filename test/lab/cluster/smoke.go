@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// smoke looks at the cluster from inside pods, one on each node, in a namespace of its own.
+// smoke checks the cluster from inside pods, one on each node, in a namespace of its own.
 type smoke struct {
 	cluster   cluster
 	namespace string
 }
 
-// smoke runs every check and removes the namespace again.
+// smoke runs all checks, then deletes the namespace.
 func (c cluster) smoke() error {
 	name := fmt.Sprintf("smoke-%d", time.Now().Unix())
 	if err := c.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: " + name + "}\n"); err != nil {
@@ -89,7 +89,7 @@ func (s smoke) pods() error {
 	return nil
 }
 
-// in runs the probe in the pod of a node.
+// in runs the probe in the pod on a node.
 func (s smoke) in(n node, args ...string) (string, error) {
 	argv := append([]string{"-n", s.namespace, "exec", "probe-" + n.name, "--", "/probe"}, args...)
 	out, err := s.cluster.kubectl(argv...).CombinedOutput()
@@ -113,7 +113,7 @@ func (s smoke) exec() error {
 	return s.each(func(n node) error {
 		host, err := s.in(n, "fetch", "http://localhost:8080")
 		if err == nil && host != "probe-"+n.name {
-			err = fmt.Errorf("exec on %s met the pod %q", n.name, host)
+			err = fmt.Errorf("exec on %s reached the pod %q", n.name, host)
 		}
 		return err
 	})
@@ -133,7 +133,7 @@ func (s smoke) lookup() error {
 	})
 }
 
-// service calls the service until every pod has answered; kube-proxy picks one of them by chance for each connection.
+// service calls the service until every pod has answered. kube-proxy picks a random pod for each connection.
 func (s smoke) service() error {
 	return s.each(func(n node) error {
 		met := map[string]bool{}
@@ -146,7 +146,7 @@ func (s smoke) service() error {
 				return nil
 			}
 		}
-		return fmt.Errorf("on %s: 40 connections met only %v", n.name, met)
+		return fmt.Errorf("on %s: 40 connections reached only %v", n.name, met)
 	})
 }
 

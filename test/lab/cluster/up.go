@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// up starts everything that does not run yet.
+// up starts all components that are not running.
 func (c cluster) up() error {
 	begin := time.Now()
 	if err := c.installPackages(); err != nil {
@@ -41,15 +41,15 @@ func (c cluster) up() error {
 	return nil
 }
 
-// remember keeps what later verbs need: this program, as PID 1 of nodes, and whether nodes are lost fast.
+// remember stores this program, which is PID 1 of nodes, and the --fast setting for later verbs.
 func (c cluster) remember() error {
 	exe, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		return err
 	}
-	// A temporary name and a rename: the file may be running.
+	// writeFile renames a temporary file, because the old file may be running.
 	if err := writeFile(c.self(), exe, 0o755); err != nil {
-		return fmt.Errorf("keep this program: %w", err)
+		return fmt.Errorf("copy this program: %w", err)
 	}
 	if c.fast {
 		return writeFile(c.fastMark(), nil, 0o644)
@@ -77,7 +77,7 @@ func (c cluster) controlPlaneUp() error {
 	return c.startControllers()
 }
 
-// nodesUp boots all nodes at once and then waits for each.
+// nodesUp boots all nodes at the same time, and then waits for each.
 func (c cluster) nodesUp() error {
 	a, err := c.api()
 	if err != nil {
@@ -105,7 +105,7 @@ func (c cluster) nodesUp() error {
 	return nil
 }
 
-// down ends everything, and takes away what is outside the state directory.
+// down stops everything, and removes everything outside the state directory.
 func (c cluster) down(purge bool) error {
 	var errs []error
 	for _, n := range nodes() {
@@ -118,13 +118,13 @@ func (c cluster) down(purge bool) error {
 		if _, _, ok := c.running(names[i]); !ok {
 			continue
 		}
-		errs = append(errs, c.say.step(names[i]+" ended", func() error { return c.stop(names[i]) }))
+		errs = append(errs, c.say.step(names[i]+" stopped", func() error { return c.stop(names[i]) }))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	if other := owner(); other != "" && other != c.dir {
-		c.say.done("the network is that of the cluster of %s and stays", other)
+		c.say.done("keeping the network, which belongs to the cluster of %s", other)
 	} else {
 		errs = append(errs, c.say.step("network, mount points and cgroups removed", func() error { return errors.Join(networkDown(), c.leftovers()) }))
 	}
@@ -137,7 +137,7 @@ func (c cluster) down(purge bool) error {
 	return nil
 }
 
-// leftovers removes empty directories that were made on the machine as mount points, and cgroups.
+// leftovers removes cgroups, and the empty directories on the machine that were mount points.
 func (c cluster) leftovers() error {
 	for _, n := range nodes() {
 		removeCgroups(c.nodeDir(n))
@@ -146,20 +146,20 @@ func (c cluster) leftovers() error {
 	if err != nil {
 		return err
 	}
-	// Remove refuses directories that are not empty: those are somebody else's. (It does not refuse one that another
-	// mount namespace has mounted something on, and would undo that mount: no node may run any more.)
+	// Remove fails for directories that are not empty: other programs use them. It does not fail if another mount
+	// namespace has a mount on the directory, and would undo that mount, so all nodes must be off.
 	for _, dir := range append(parents, append(ownDirs(), "/sys/fs/cgroup/k8s.io")...) {
 		os.Remove(dir)
 	}
 	return nil
 }
 
-// controlPlane are the components that run on the machine itself, in the order of their start.
+// controlPlane returns the components that run on the machine itself, in the order in which they start.
 func controlPlane() []string {
 	return []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "coredns"}
 }
 
-// argv is the command line of a component of the control plane.
+// argv returns the command line of a component of the control plane.
 func (c cluster) argv(name string) []string {
 	kubeconfig := "--kubeconfig=" + c.path("run", name+".kubeconfig")
 	switch name {
@@ -182,17 +182,18 @@ func (c cluster) argv(name string) []string {
 	case "coredns":
 		return []string{c.coredns(), "-conf", c.path("run", "Corefile")}
 	}
-	return nil // start refuses it
+	return nil // start reports an error
 }
 
-// plainLists: with streamed lists the scheduler and the controllers of 1.34
-// hardly do anything for a minute or more after the API server was restarted.
+// plainLists turns off streamed lists. With them, the scheduler and the controllers of 1.34
+// are nearly idle for a minute or more after a restart of the API server.
 const plainLists = "--feature-gates=WatchListClient=false"
 
 func (c cluster) apiServerArgv() []string {
 	argv := []string{c.kubeBin("kube-apiserver"),
 		"--etcd-servers=" + etcdClient,
-		// The nodes' address, not loopback: pods reach it through the service network, and a kill resets their connections.
+		// The nodes' address instead of loopback, so that pods reach it through the service network, and a kill resets
+		// their connections.
 		"--bind-address=" + hostIP, "--advertise-address=" + hostIP, "--secure-port=" + apiPort,
 		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--allow-privileged=true",
 		"--client-ca-file=" + c.pki("ca.crt"), "--tls-cert-file=" + c.pki("apiserver.crt"), "--tls-private-key-file=" + c.pki("apiserver.key"),
@@ -201,10 +202,10 @@ func (c cluster) apiServerArgv() []string {
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file=" + c.pki("service-account.pub"), "--service-account-signing-key-file=" + c.pki("service-account.key"),
 		"--service-cluster-ip-range=" + serviceSubnet,
-		// kube-proxy runs on the nodes only: webhooks and aggregated APIs are called at a pod's address.
+		// kube-proxy runs only on the nodes, so webhooks and aggregated APIs are called at a pod's address.
 		"--enable-aggregator-routing=true"}
-	// Streamed lists need an etcd 3.5, and Debian's is 3.4: each would be refused once it has begun. kwok, whose watches
-	// are taken for such lists, would begin anew again and again, with pauses of up to half a minute.
+	// Streamed lists require etcd 3.5, but Debian has 3.4, so each of them would fail after it has started. kwok's watches
+	// are treated as streamed lists. kwok would restart them repeatedly, with pauses of up to half a minute.
 	argv = append(append(argv, "--feature-gates=WatchList=false"), c.auditFlags()...)
 	if c.fast {
 		argv = append(argv, "--default-not-ready-toleration-seconds=5", "--default-unreachable-toleration-seconds=5")
@@ -212,8 +213,8 @@ func (c cluster) apiServerArgv() []string {
 	return argv
 }
 
-// corefile answers for services and pods, and says at once that any other name does not exist: there is no network
-// beyond the cluster, and a resolver that waits costs mpirun half a second a name.
+// corefile returns CoreDNS' configuration. It answers for services and pods, and says at once that any other name does
+// not exist. There is no network beyond the cluster, and a slow resolver costs mpirun half a second for each name.
 func corefile(kubeconfig string) []byte {
 	return fmt.Appendf(nil, `cluster.local:53 in-addr.arpa:53 ip6.arpa:53 {
   bind %[1]s
@@ -271,7 +272,7 @@ func (c cluster) writeConfiguration() error {
 	return writeFile(c.path("run", "Corefile"), corefile(c.path("run", "coredns.kubeconfig")), 0o644)
 }
 
-// startControllers starts what needs the API server.
+// startControllers starts the components that need the API server.
 func (c cluster) startControllers() error {
 	for _, name := range controlPlane()[2:] {
 		started, err := c.start(name, c.argv(name), nil)
@@ -293,7 +294,7 @@ func (c cluster) startControllers() error {
 	}, "kube-controller-manager", "kube-scheduler")
 }
 
-// apply hands manifests to kubectl apply.
+// apply passes manifests to kubectl apply.
 func (c cluster) apply(manifests string) error {
 	cmd := c.kubectl("apply", "-f", "-")
 	cmd.Stdin = strings.NewReader(manifests)
@@ -307,20 +308,21 @@ func (c cluster) kubectl(args ...string) *exec.Cmd {
 	return exec.Command(c.kubeBin("kubectl"), append([]string{"--kubeconfig=" + c.kubeconfig()}, args...)...)
 }
 
-// The API server says here what it was asked, a line for each request that has ended: who asked (user agent, user), the
-// verb, the object, the answer's code. No bodies. It begins anew at 64 MiB; what was there before is kept beside it once.
+// auditLog is the path of the API server's audit log. It has a line for each completed request: user agent, user,
+// verb, object and response code, but no bodies. The log is rotated at 64 MiB, and one old file is kept.
 func (c cluster) auditLog() string    { return c.path("log", "audit.log") }
 func (c cluster) auditPolicy() string { return c.path("run", "audit-policy.yaml") }
 
 func (c cluster) auditFlags() []string {
 	return []string{"--audit-policy-file=" + c.auditPolicy(), "--audit-log-path=" + c.auditLog(),
 		"--audit-log-maxsize=64", "--audit-log-maxbackup=1",
-		// Written before the answer is: who has the answer finds the line. An API server that is killed loses none.
+		// Each line is written before the response, so that a client finds the line of its request, even if the API server
+		// is killed.
 		"--audit-log-mode=blocking"}
 }
 
-// auditRules leave out what the cluster says to itself, which is nearly all, and leases. Watches stay: one that is
-// refused is an answer too. A request is one line, at its end.
+// auditRules exclude leases and the cluster's own requests, which are nearly all. Watches are included, because
+// a rejected watch is a result, too. A request has one line, at its end.
 const auditRules = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]

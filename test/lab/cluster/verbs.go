@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// lock keeps a second up, down or load waiting until the first has ended.
+// lock makes a second up, down or load wait until the first has ended.
 func (c cluster) lock() (unlock func(), err error) {
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make state directory: %w", err)
+		return nil, fmt.Errorf("create state directory: %w", err)
 	}
 	f, err := os.Open(c.dir)
 	if err != nil {
@@ -32,18 +32,18 @@ func (c cluster) lock() (unlock func(), err error) {
 func (c cluster) apiServerVerb(args []string) error {
 	const name = "kube-apiserver"
 	if len(args) == 0 {
-		return usageError{"apiserver: what?"}
+		return usageError{"apiserver: missing verb"}
 	}
 	signal := func(sig syscall.Signal) error {
 		i, _, ok := c.running(name)
 		if !ok {
-			return fmt.Errorf("%s does not run", name)
+			return fmt.Errorf("%s is not running", name)
 		}
 		if err := i.kill(sig); err != nil {
 			return err
 		}
 		if sig == syscall.SIGKILL && !i.gone(10*time.Second) {
-			return fmt.Errorf("%s (%d) is still there 10 s after SIGKILL", name, i.pid)
+			return fmt.Errorf("%s (%d) still exists 10 s after SIGKILL", name, i.pid)
 		}
 		return nil
 	}
@@ -59,7 +59,7 @@ func (c cluster) apiServerVerb(args []string) error {
 	case args[0] == "restart-after" && len(args) == 2:
 		s, err := strconv.ParseFloat(args[1], 64)
 		if err != nil || s < 0 {
-			return usageError{"apiserver restart-after: " + args[1] + " is no number of seconds"}
+			return usageError{"apiserver restart-after: " + args[1] + " is not a number of seconds"}
 		}
 		if err := c.say.step(name+" killed with SIGKILL", func() error { return signal(syscall.SIGKILL) }); err != nil {
 			return err
@@ -73,7 +73,7 @@ func (c cluster) apiServerVerb(args []string) error {
 	return usageError{"apiserver: unknown verb " + args[0]}
 }
 
-// startAPIAgain starts the API server with the command line it had.
+// startAPIAgain restarts the API server with its previous command line.
 func (c cluster) startAPIAgain() error {
 	data, err := os.ReadFile(c.pidFile("kube-apiserver"))
 	if err != nil {
@@ -91,13 +91,13 @@ func (c cluster) startAPIAgain() error {
 
 func (c cluster) controllersVerb(args []string) error {
 	if len(args) != 1 || args[0] != "restart" {
-		return usageError{"controllers: restart is all they can do"}
+		return usageError{"controllers: the only verb is restart"}
 	}
 	return c.say.step("scheduler and controllers restart", c.restartControllers)
 }
 
-// restartControllers starts the scheduler and the controllers anew. Where they elect leaders an outage of the API
-// server ends them; here they would go on with lists and watches whose pauses have grown to a minute.
+// restartControllers restarts the scheduler and the controllers. With leader election, an outage of the API
+// server would end them. Without it, they continue with lists and watches whose retry intervals have grown to a minute.
 func (c cluster) restartControllers() error {
 	for _, name := range []string{"kube-controller-manager", "kube-scheduler"} {
 		_, argv, ok := c.running(name)
@@ -116,7 +116,7 @@ func (c cluster) restartControllers() error {
 
 func (c cluster) restartVerb(program string, args []string) error {
 	if len(args) != 2 || args[0] != "restart" {
-		return usageError{program + ": restart NODE is all it can do"}
+		return usageError{program + ": the only verb is restart NODE"}
 	}
 	n, err := nodeNamed(args[1])
 	if err != nil {
@@ -127,7 +127,7 @@ func (c cluster) restartVerb(program string, args []string) error {
 
 func (c cluster) nodeVerb(args []string) error {
 	if len(args) < 2 {
-		return usageError{"node: what?"}
+		return usageError{"node: missing verb or node"}
 	}
 	n, err := nodeNamed(args[1])
 	if err != nil {
@@ -137,7 +137,7 @@ func (c cluster) nodeVerb(args []string) error {
 		return c.nodeExec(n, args[2:])
 	}
 	if len(args) != 2 {
-		return usageError{"node " + args[0] + ": one node"}
+		return usageError{"node " + args[0] + ": takes one node"}
 	}
 	switch args[0] {
 	case "off":
@@ -163,7 +163,7 @@ func (c cluster) nodeVerb(args []string) error {
 	return usageError{"node: unknown verb " + args[0]}
 }
 
-// nodeExec runs a command with the node's mounts, processes, host name and network, in place of this program.
+// nodeExec replaces this program by a command with the node's mounts, processes, host name and network.
 func (c cluster) nodeExec(n node, argv []string) error {
 	i, _, ok := c.running(n.name)
 	if !ok {
@@ -176,17 +176,17 @@ func (c cluster) nodeExec(n node, argv []string) error {
 	return syscall.Exec(nsenter, append([]string{"nsenter", "--target", strconv.Itoa(i.pid), "--mount", "--uts", "--net", "--pid"}, argv...), os.Environ())
 }
 
-// useForeign serves the verbs for a cluster that is the user's own: nothing is built, started or ended.
+// useForeign serves the verbs for the user's own cluster. It builds, starts and stops nothing.
 func useForeign(s say, kubeconfig, verb string, args []string) error {
 	switch verb {
 	case "up", "status":
 		return s.step("the cluster of KUBECONFIG="+kubeconfig+" answers", func() error {
 			if _, err := exec.LookPath("kubectl"); err != nil {
-				return errors.New("KUBECONFIG is set, so that cluster is to be used, but there is no kubectl to ask it; unset KUBECONFIG to have a cluster made here")
+				return errors.New("KUBECONFIG is set, but there is no kubectl in PATH; unset KUBECONFIG to create a cluster on this machine")
 			}
 			out, err := exec.Command("kubectl", "--request-timeout=10s", "get", "--raw", "/readyz").CombinedOutput()
 			if err != nil {
-				return fmt.Errorf("KUBECONFIG is set, so that cluster is to be used, but it does not answer: %w\n%s\nunset KUBECONFIG to have a cluster made here", err, tail(out, 5))
+				return fmt.Errorf("KUBECONFIG is set, but that cluster does not answer: %w\n%s\nunset KUBECONFIG to create a cluster on this machine", err, tail(out, 5))
 			}
 			return nil
 		})
@@ -198,32 +198,32 @@ func useForeign(s say, kubeconfig, verb string, args []string) error {
 		fmt.Printf("export KUBECONFIG=%s\nexport MUSTER_KUBECTL=%s\n", kubeconfig, kubectl)
 		return nil
 	case "down":
-		s.done("the cluster of KUBECONFIG=%s is yours and is left alone", kubeconfig)
+		s.done("not touching the cluster of KUBECONFIG=%s, which is yours", kubeconfig)
 		return nil
 	case "load":
-		return fmt.Errorf("load: KUBECONFIG=%s is a cluster of yours: push these images to a registry that its nodes reach, or import them on each node with: ctr -n k8s.io images import FILE (kind: kind load image-archive FILE)\n  %s", kubeconfig, args)
+		return fmt.Errorf("load: KUBECONFIG=%s is your own cluster: push these images to a registry that its nodes reach, or import them on each node with: ctr -n k8s.io images import FILE (kind: kind load image-archive FILE)\n  %s", kubeconfig, args)
 	}
-	return fmt.Errorf("%s: KUBECONFIG=%s is a cluster of yours; this works only on the cluster that `up` makes (unset KUBECONFIG)", verb, kubeconfig)
+	return fmt.Errorf("%s: KUBECONFIG=%s is your own cluster; this works only on a cluster that `up` created (unset KUBECONFIG)", verb, kubeconfig)
 }
 
 const usage = `usage: go run . VERB
-  up [--fast|--normal]                   start the cluster, or what of it does not run; how fast a node is lost
-  down [--purge]                         end it; --purge: remove its state and the built binaries too
+  up [--fast|--normal]                   start all components that are not running; --fast: notice a lost node after 8 s
+  down [--purge]                         stop the cluster; --purge: remove its state and the built binaries, too
   build                                  build what up needs, and start nothing
-  status                                 print what runs
+  status                                 print the state of each component
   env                                    print KUBECONFIG, MUSTER_KUBECTL, MUSTER_CLUSTER, MUSTER_AUDIT_LOG for a shell's eval
   load FILE...                           import docker-archive files into both nodes
-  smoke                                  pods on both nodes: exec, DNS, service, token
+  smoke                                  check pods on both nodes: exec, DNS, service, token
   apiserver kill|stop|cont|start|restart-after SECONDS
-  apiserver cut IP...|drop IP...|pass    its connections with these addresses: reset, silenced, silenced no more
-  token expire SECONDS                   the service account's token on stdin, with an end of its own
-  controllers restart                    the scheduler and the controller manager
+  apiserver cut IP...|drop IP...|pass    reset its connections with these addresses; drop packets; stop dropping
+  token expire SECONDS                   print the service account's token on stdin with another expiry
+  controllers restart                    restart the scheduler and the controller manager
   kubelet|containerd|kube-proxy restart NODE
   node off|on|unplug|plug NODE
   node exec NODE CMD [ARG...]            run a command inside a node
 `
 
-// usageError is a command line that means nothing.
+// usageError is an error in the command line. Its message includes the usage.
 type usageError struct{ what string }
 
 func (e usageError) Error() string { return e.what + "\n" + usage }
@@ -253,7 +253,7 @@ func runVerb(args []string) error {
 		}
 		return cluster{dir: args[0]}.nodeInit(n)
 	}
-	// A root shell made by su keeps the user's PATH, without the places of ip, iptables and runc.
+	// A root shell of su keeps the user's PATH, without the directories of ip, iptables and runc.
 	os.Setenv("PATH", os.Getenv("PATH")+":/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin")
 	dir, err := stateDir(os.Getenv)
 	if err != nil {
@@ -268,7 +268,7 @@ func runVerb(args []string) error {
 		return nil
 	}
 	if os.Geteuid() != 0 {
-		return errors.New("the cluster needs root: it makes namespaces, mounts and network devices (or set KUBECONFIG to a cluster of yours)")
+		return errors.New("the cluster needs root: it creates namespaces, mounts and network devices (or set KUBECONFIG to your own cluster)")
 	}
 	if err := c.check(); err != nil {
 		return err
@@ -289,7 +289,7 @@ func runVerb(args []string) error {
 	case "kubelet", "containerd", "kube-proxy":
 		return c.restartVerb(verb, args)
 	}
-	// These change much and take long: two at once would get into each other's way.
+	// These verbs take long and change much, so two must not run at the same time.
 	unlock, err := c.lock()
 	if err != nil {
 		return err
@@ -305,14 +305,14 @@ func runVerb(args []string) error {
 		case "":
 			c.fast = exists(c.fastMark())
 		default:
-			return usageError{"up: what is " + strings.Join(args, " ") + "?"}
+			return usageError{"up: unknown argument: " + strings.Join(args, " ")}
 		}
 		return c.up()
 	case "build":
 		return c.build()
 	case "down":
 		if len(args) > 0 && (len(args) > 1 || args[0] != "--purge") {
-			return usageError{"down: what is " + strings.Join(args, " ") + "?"}
+			return usageError{"down: unknown argument: " + strings.Join(args, " ")}
 		}
 		return c.down(len(args) == 1)
 	case "load":

@@ -1,5 +1,5 @@
-// Command coredns is CoreDNS with the plugins that the test cluster's Corefile uses and no others: the cloud providers'
-// plugins of the stock program take minutes to compile. The order of plugins is CoreDNS' own (dnsserver.Directives).
+// Command coredns is CoreDNS with only the plugins that the test cluster's Corefile uses, because the cloud providers'
+// plugins of the stock program take minutes to compile. CoreDNS defines the order of plugins (dnsserver.Directives).
 package main
 
 import (

@@ -16,7 +16,7 @@ func main() {
 			return
 		}
 		for {
-			// One SIGCHLD may stand for many children.
+			// One SIGCHLD may report many children.
 			if pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); pid <= 0 || err != nil {
 				break
 			}

@@ -1,10 +1,10 @@
-// Command probe is what the smoke test runs in pods: a server that tells its host name, and small clients that look
-// at the cluster from inside.
+// Command probe runs in the pods of the smoke test: it is a server that returns its host name, and small clients that
+// check the cluster from inside.
 //
 //	probe serve           answers HTTP on :8080 with the host name, until SIGTERM
 //	probe lookup NAME     prints the addresses of a name
-//	probe fetch URL       prints what a URL answers, on a new connection
-//	probe whoami          prints the user that the API server takes the pod's token for
+//	probe fetch URL       prints the response of a URL, on a new connection
+//	probe whoami          prints the user that the API server recognizes in the pod's token
 package main
 
 import (
