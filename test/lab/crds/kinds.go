@@ -12,9 +12,9 @@ import (
 	"github.com/musterhq/muster/agent/kubeflow"
 )
 
-// source is a CRD of another project's module.
+// source is a CRD in another project's module.
 type source struct {
-	pin, module, file string // directory of the go.mod below test/lab, path of the module, file in it
+	pin, module, file string // directory of the go.mod below test/lab, path of the module, file in the module
 }
 
 // subject is one kind to walk.
@@ -22,8 +22,8 @@ type subject struct {
 	name    string
 	crd     source
 	version string
-	least   string // the least object, as YAML
-	runtime bool   // it is a TrainJob's runtime
+	least   string // the smallest object, as YAML
+	runtime bool   // it is the runtime of a TrainJob
 }
 
 const (
@@ -46,7 +46,7 @@ func job(kind, specs string, types ...string) string {
 	return "{apiVersion: kubeflow.org/v1, kind: " + kind + ", metadata: {name: least}, spec: {" + specs + ": {" + all + "}}}"
 }
 
-// leastRuntime is what the least TrainJob names.
+// Smallest objects. leastRuntime is the runtime of leastTrainJob.
 const (
 	leastRuntime = `{apiVersion: trainer.kubeflow.org/v1alpha1, kind: ClusterTrainingRuntime,
   spec: {mlPolicy: {torch: {}}, template: {spec: {replicatedJobs: [{name: node, template: {spec: {` + nodes + `}}}]}}}}`
@@ -90,7 +90,7 @@ func subjects() []subject {
 	}
 }
 
-// walk walks the subject.
+// walk walks the fields of the subject.
 func (s subject) walk(test string) ([]walked, error) {
 	crd, err := s.crd.read(test)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s subject) walk(test string) ([]walked, error) {
 	return all, nil
 }
 
-// parse reads an object that stands above.
+// parse parses one of the objects above.
 func parse(text string) map[string]any {
 	docs, err := kubeflow.Read(newReader(text))
 	if err != nil || len(docs) != 1 {
@@ -126,7 +126,7 @@ func parse(text string) map[string]any {
 	return docs[0].Object
 }
 
-// read finds the module's files in the module cache, where go mod download puts them.
+// read reads the CRD from the module cache, where go mod download puts it.
 func (s source) read(test string) (map[string]any, error) {
 	dir, err := s.dir(test)
 	if err != nil {
@@ -147,7 +147,7 @@ func (s source) read(test string) (map[string]any, error) {
 	return s.withTemplates(test, crd)
 }
 
-// dir is where the module's files are.
+// dir returns the directory of the module's files.
 func (s source) dir(test string) (string, error) {
 	if s.module == "" {
 		return filepath.Join(test, "crds"), nil
@@ -166,7 +166,7 @@ func (s source) dir(test string) (string, error) {
 	return found.Dir, nil
 }
 
-// withTemplates puts the pod template of MPIJob v1 where old.yaml wants one.
+// withTemplates replaces the placeholders in old.yaml by the pod template of MPIJob v1.
 func (s source) withTemplates(test string, crd map[string]any) (map[string]any, error) {
 	v1, err := source{"kubeflow", "github.com/kubeflow/training-operator", "manifests/base/crds/kubeflow.org_mpijobs.yaml"}.read(test)
 	if err != nil {
@@ -178,12 +178,12 @@ func (s source) withTemplates(test string, crd map[string]any) (map[string]any, 
 	}
 	template := all.child("properties").child("spec").child("properties").child("mpiReplicaSpecs").child("additionalProperties").child("properties").child("template")
 	if len(template) == 0 {
-		return nil, fmt.Errorf("MPIJob v1 has no pod template where it was")
+		return nil, fmt.Errorf("MPIJob v1 has no pod template in mpiReplicaSpecs")
 	}
 	return put(crd, map[string]any(template)).(map[string]any), nil
 }
 
-// put replaces what says podTemplate.
+// put replaces each object that has podTemplate: true.
 func put(value any, template map[string]any) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -25,7 +25,7 @@ func main() {
 func newReader(text string) io.Reader { return strings.NewReader(text) }
 
 func run() error {
-	list := flag.Bool("list", false, "print every field with what became of it")
+	list := flag.Bool("list", false, "print every field with what the conversion does with it")
 	flag.Parse()
 	root, err := figure.Root()
 	if err != nil {
@@ -47,7 +47,7 @@ func run() error {
 	return record(raw)
 }
 
-// fields walks every kind.
+// fields walks all kinds.
 func fields(test string, list bool, raw map[string]figure.Series) error {
 	var walkedAll, neitherAll []float64
 	fmt.Printf("%-32s %7s %7s %7s %7s\n", "kind", "fields", "carried", "named", "neither")
@@ -71,7 +71,7 @@ func fields(test string, list bool, raw map[string]figure.Series) error {
 	return nil
 }
 
-// record writes the rows.
+// record records the figures.
 func record(raw map[string]figure.Series) error {
 	return figure.Report("make convert", "crds", raw,
 		figure.Row{Name: "fields of the kinds' CRDs that convert neither carries nor names", Log: "neither", Op: "==", Bar: 0},
@@ -83,7 +83,7 @@ func record(raw map[string]figure.Series) error {
 		figure.Row{Name: "hand-written code per kind, median", Log: "lines"})
 }
 
-// manifests converts those that are written for it.
+// manifests converts the manifests in testdata of agent/kubeflow.
 func manifests(dir string, raw map[string]figure.Series) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
@@ -109,11 +109,11 @@ func manifests(dir string, raw map[string]figure.Series) error {
 	}
 	raw["manifests"] = figure.Series{Unit: "manifests", Samples: []float64{float64(len(files))}, Reduce: "last"}
 	raw["refused"] = figure.Series{Unit: "jobs", Samples: []float64{refused}, Reduce: "last"}
-	fmt.Printf("\n%d manifests, %g jobs of them do not convert\n", len(files), refused)
+	fmt.Printf("\n%d manifests; %g of their jobs do not convert\n", len(files), refused)
 	return nil
 }
 
-// code counts the lines of each kind's own files: named after it, or beginning so.
+// code counts the lines of each kind's own files: those whose name is the kind or starts with it.
 func code(dir string, raw map[string]figure.Series) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -149,8 +149,8 @@ func code(dir string, raw map[string]figure.Series) error {
 	return nil
 }
 
-// examples converts the manifests that the projects themselves give as examples. One
-// that does not convert has to say what to do.
+// examples converts the projects' own example manifests. If one
+// does not convert, the error must say what to do.
 func examples(test string, raw map[string]figure.Series) error {
 	jobs, refused, stuck := 0.0, 0.0, 0.0
 	for _, s := range []source{
@@ -181,15 +181,15 @@ func examples(test string, raw map[string]figure.Series) error {
 			}
 		}
 	}
-	fmt.Printf("%g example jobs of the projects' own, %g do not convert, %g of them without a way out\n\n", jobs, refused, stuck)
+	fmt.Printf("%g of the projects' own example jobs: %g do not convert, %g of these without a hint\n\n", jobs, refused, stuck)
 	raw["examples"] = figure.Series{Unit: "jobs", Samples: []float64{jobs}, Reduce: "last"}
 	raw["refusedExamples"] = figure.Series{Unit: "jobs", Samples: []float64{refused}, Reduce: "last"}
 	raw["stuck"] = figure.Series{Unit: "jobs", Samples: []float64{stuck}, Reduce: "last"}
 	return nil
 }
 
-// documentsBelow reads every manifest of a directory; templates of Helm and the like
-// are no YAML, and are passed over.
+// documentsBelow reads every manifest below a directory. It skips templates of Helm and the like,
+// which are not YAML.
 func documentsBelow(dir string) (all []kubeflow.Document, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".yaml") && !strings.HasSuffix(path, ".yml") {

@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/agent/kubeflow"
 )
 
-// fate is what became of a field.
+// fate is what the conversion does with a field.
 type fate string
 
 const (
@@ -19,20 +19,20 @@ const (
 	neither fate = "NEITHER"
 )
 
-// walked is one field.
+// walked is a field and its fate.
 type walked struct {
 	field string
 	fate  fate
 }
 
-// convert is what is done with an object: for a runtime that of its TrainJob.
+// convert converts an object. If the object is a runtime, it converts a TrainJob that uses it.
 type convert func(object any) kubeflow.Result
 
-// walk converts the least object with each field of its schema.
+// walk converts the smallest object with each field of its schema in turn.
 func walk(s schema, least map[string]any, prefix string, do convert) ([]walked, error) {
 	base := do(least)
 	if base.Job == nil {
-		return nil, fmt.Errorf("the least object does not convert: %v", base.Findings)
+		return nil, fmt.Errorf("the smallest object does not convert: %v", base.Findings)
 	}
 	was, err := json.Marshal(base.Job)
 	if err != nil {
@@ -53,7 +53,7 @@ func walk(s schema, least map[string]any, prefix string, do convert) ([]walked, 
 	return all, nil
 }
 
-// judge tells what became of the field at path.
+// judge returns the fate of the field at path.
 func judge(r, base kubeflow.Result, was, path string, v any) (fate, error) {
 	for _, f := range r.Findings {
 		if !slices.Contains(base.Findings, f) && about(f.Field, path) {
@@ -73,8 +73,8 @@ func judge(r, base kubeflow.Result, was, path string, v any) (fate, error) {
 	return carried, nil
 }
 
-// about: the finding names the path, something below it, or what it stands in; the
-// whole spec is no name.
+// about reports whether a finding's field is path, or is above or below it. A finding about the
+// whole spec does not count.
 func about(field, path string) bool {
 	if field == "" || field == "spec" || field == "kind" || field == "runtime" || field == "runtime.spec" {
 		return false
@@ -113,13 +113,13 @@ func version(crd map[string]any, name string) (schema, error) {
 	return nil, fmt.Errorf("the CRD has no version %s", name)
 }
 
-// leaf is a field with the way to it: names of fields, and numbers of list entries.
+// leaf is a field and the path to it: names of fields, and indexes of list entries.
 type leaf struct {
 	path   []any
 	schema schema
 }
 
-// String writes the path as findings do.
+// String formats the path as findings do.
 func (l leaf) String() string {
 	var out strings.Builder
 	for i, step := range l.path {
@@ -136,7 +136,7 @@ func (l leaf) String() string {
 	return out.String()
 }
 
-// objectMeta stands in for the metadata that CRDs do not describe.
+// objectMeta returns the schema of metadata, which CRDs do not describe.
 func objectMeta() schema {
 	text, texts := map[string]any{"type": "string"}, map[string]any{"type": "object", "additionalProperties": map[string]any{"type": "string"}}
 	all := map[string]any{"labels": texts, "annotations": texts, "finalizers": map[string]any{"type": "array", "items": text},
@@ -153,8 +153,8 @@ func objectMeta() schema {
 	return schema{"type": "object", "properties": all}
 }
 
-// leaves lists the fields below s that have a value of their own. keys gives the keys
-// of a map at a path: those that the least object has, else one of our own.
+// leaves returns the fields below s that have a value of their own. keys returns the keys
+// of a map at a path: those of the smallest object, or a key of our own if it has none.
 func leaves(s schema, path []any, keys func([]any) []string) (all []leaf) {
 	properties, more, items := s.child("properties"), s.child("additionalProperties"), s.child("items")
 	if len(path) > 0 && path[len(path)-1] == "metadata" && len(properties) == 0 {
@@ -179,7 +179,7 @@ func leaves(s schema, path []any, keys func([]any) []string) (all []leaf) {
 
 func extend(path []any, step any) []any { return append(slices.Clone(path), step) }
 
-// look finds what stands at a path, nil if nothing does.
+// look returns the value at a path, or nil.
 func look(value any, path []any) any {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -197,7 +197,7 @@ func look(value any, path []any) any {
 	return value
 }
 
-// set gives a copy of value that has v at the path, with what is missing on the way.
+// set returns a copy of value that has v at path. It creates missing objects and list entries on the way.
 func set(value any, path []any, v any) any {
 	if len(path) == 0 {
 		return v
@@ -221,7 +221,7 @@ func set(value any, path []any, v any) any {
 	return value
 }
 
-// keys are those of the map at a path in the least object.
+// keys returns a function for the keys of the map at a path in the smallest object.
 func keys(least any) func([]any) []string {
 	return func(path []any) []string {
 		m, _ := look(least, path).(map[string]any)
@@ -238,11 +238,11 @@ func keys(least any) func([]any) []string {
 	}
 }
 
-// marker stands in texts, so that they are found again.
+// marker is the value of text fields, so that they can be found in the result.
 const marker = "walked-7"
 
-// meaning are fields that take certain values only: one that is not the default. The
-// longest end of a path that fits counts.
+// meaning has values for fields that accept only certain values. None is the default. If several
+// path suffixes match, the longest one is used.
 var meaning = map[string]any{
 	"cleanPodPolicy":                       "All",
 	"backoffLimit":                         int64(7),
@@ -276,7 +276,7 @@ var meaning = map[string]any{
 	"runningEstimate":                      "1h",
 }
 
-// value is a plausible one for a leaf.
+// value returns a plausible value for a leaf.
 func value(l leaf) any {
 	path := l.String()
 	best := ""
@@ -316,13 +316,13 @@ func value(l leaf) any {
 	return marker
 }
 
-// inTemplate: the field is a pod's, where only the pod's own names mean something.
+// inTemplate reports whether the field is in a pod, where the names in meaning do not apply.
 func inTemplate(path, end string) bool {
 	return strings.Contains(path, "template.spec.") && !strings.Contains(end, "replicatedJobs") &&
 		!strings.HasSuffix(path, "imestamp") && !strings.Contains(path, "replicatedJobs") && end != "metadata.name"
 }
 
-// quantity: an amount of a resource, or a number or text.
+// quantity reports whether the field is a resource quantity, or an int-or-string.
 func quantity(l leaf) bool {
 	anyInt, _ := l.schema["x-kubernetes-int-or-string"].(bool)
 	return anyInt

@@ -18,12 +18,12 @@ func main() {
 	p.Main()
 }
 
-// row is an example, and what happens while it runs.
+// row is an example, and the actions while it runs.
 type row struct {
-	name    string // of its folder
+	name    string // of the example's folder
 	what    string
 	standIn standIn
-	logs    []string // what also has to be in the log; the README has what the last command prints
+	logs    []string // texts that the log must contain besides the line in the README
 	during  func(ctx context.Context, w *world) error
 }
 

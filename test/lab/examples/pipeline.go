@@ -17,8 +17,8 @@ import (
 	"github.com/musterhq/muster/test/suite/program"
 )
 
-// pipeline compiles the pipeline and runs the container of its step, with the rights of
-// docs/guides/pipelines.md and what the back end of Pipelines would give it. It returns the step's log.
+// pipeline compiles the pipeline and runs the container of its step, with the rights in
+// docs/guides/pipelines.md and the settings that the backend of Pipelines would use. It returns the step's log.
 func (w *world) pipeline(ctx context.Context) (string, error) {
 	const sdk, account, step = "kfp2", "pipeline-runner", "step"
 	venv, err := program.Venv(ctx, sdk)
@@ -55,7 +55,7 @@ func (w *world) pipeline(ctx context.Context) (string, error) {
 		}},
 		Volumes: []corev1.Volume{{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
 	}}
-	pod.Labels = map[string]string{"workflows.argoproj.io/workflow": "pipeline"} // of Argo, which Pipelines runs on
+	pod.Labels = map[string]string{"workflows.argoproj.io/workflow": "pipeline"} // set by Argo, which Pipelines runs on
 	if err := kube.Apply(ctx, w.ns, append(objects, pod)...); err != nil {
 		return "", err
 	}

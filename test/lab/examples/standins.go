@@ -17,11 +17,11 @@ import (
 	"github.com/musterhq/muster/test/suite/program"
 )
 
-// standIn is what the cluster has in the place of images and packages that it cannot pull.
+// standIn replaces images and packages that the cluster cannot pull.
 type standIn struct {
-	venvs []string // of test/lab/frameworks; the first one's programs come first in PATH
-	at    string   // mount path of the volume whose packages venvs[0] replaces; "": of none
-	build bool     // the example compiles: /usr of this machine has the compilers
+	venvs []string // environments of test/lab/frameworks; the programs of the first one come first in PATH
+	at    string   // mount path of the volume with packages that venvs[0] replaces; "": no such volume
+	build bool     // the example compiles, with the compilers in /usr of this machine
 	files []string // files of this machine, as PATH:PATH IN THE POD
 }
 
@@ -45,7 +45,7 @@ func (s standIn) apply(objects []*unstructured.Unstructured) error {
 	return nil
 }
 
-// pod gives the pod its stand-ins.
+// pod applies the stand-ins to a pod.
 func (s standIn) pod(pod map[string]any, dirs map[string]string) {
 	volumes, _ := pod["volumes"].([]any)
 	var mounts []any
@@ -114,7 +114,7 @@ func add(container map[string]any, key string, items []any) {
 	}
 }
 
-// plugin builds what the image of examples/plugin has, and writes the plugin's sum into the job.
+// plugin builds the programs in the image of examples/plugin, and writes the plugin's checksum into the job.
 func plugin(ctx context.Context, dir string, objects []*unstructured.Unstructured) ([]string, error) {
 	var files []string
 	for name, tags := range map[string]string{"nodelist": "", "agent-launcher-plugins": "grpcnotrace,plugins"} {
@@ -128,7 +128,7 @@ func plugin(ctx context.Context, dir string, objects []*unstructured.Unstructure
 	}
 	sum, err := exec.CommandContext(ctx, "sha256sum", filepath.Join(dir, "nodelist")).Output()
 	if err != nil {
-		return nil, fmt.Errorf("sum of the plugin: %w", err)
+		return nil, fmt.Errorf("compute the plugin's checksum: %w", err)
 	}
 	for _, object := range objects {
 		example.Containers(object, func(_, c map[string]any) {

@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/test/lab/examples/example"
 )
 
-// TestStandInsLeaveNothingToPull builds the objects of each row as the cluster gets them.
+// TestStandInsLeaveNothingToPull checks the objects of each row with their stand-ins.
 func TestStandInsLeaveNothingToPull(t *testing.T) {
 	t.Setenv("MUSTER_FRAMEWORKS", t.TempDir())
 	for _, r := range rows() {

@@ -22,20 +22,20 @@ import (
 )
 
 const (
-	owner = "muster.dev/examples" // label of our namespaces
+	owner = "muster.dev/examples" // label of the examples' namespaces
 	limit = 6 * time.Minute       // of a row
-	shown = 4 * time.Minute       // to the line of its log that a row waits for
+	shown = 4 * time.Minute       // maximum time until a line appears in a log
 )
 
 // world is one run of an example, in a namespace of its own.
 type world struct {
 	row    row
 	ns     string
-	dir    string // below it what a row writes
+	dir    string // directory for the row's files
 	readme example.Readme
 }
 
-// play runs a row, and leaves nothing of it.
+// play runs a row, and removes everything that it created.
 func (r row) play(ctx context.Context, _ string) (seen []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -53,7 +53,7 @@ func (r row) play(ctx context.Context, _ string) (seen []string, err error) {
 	}
 	defer func() {
 		if err != nil {
-			said, _ := kube.Kubectl(after, w.ns, nil, "get", "lj,pods,events", "-o", "wide") // it is said beside the error
+			said, _ := kube.Kubectl(after, w.ns, nil, "get", "lj,pods,events", "-o", "wide") // best effort: the list explains the error
 			err = fmt.Errorf("%w\n%s", err, said)
 		}
 		_, gone := kube.Kubectl(after, w.ns, nil, "delete", "namespace", w.ns, "--wait=false")
@@ -65,18 +65,18 @@ func (r row) play(ctx context.Context, _ string) (seen []string, err error) {
 	}
 	line := w.readme.Said(said)
 	if line == "" {
-		return nil, fmt.Errorf("it did not print what its README says:\n%s", said)
+		return nil, fmt.Errorf("the output does not match the README:\n%s", said)
 	}
 	for _, words := range r.logs {
 		if !strings.Contains(said, words) {
-			return nil, fmt.Errorf("it did not print %q:\n%s", words, said)
+			return nil, fmt.Errorf("the output does not contain %q:\n%s", words, said)
 		}
 		line += "; " + words
 	}
 	return []string{line}, nil
 }
 
-// follow does what the README says, and returns what the last command prints.
+// follow runs the README's commands, and returns the output of the last one.
 func (w *world) follow(ctx context.Context) (said string, err error) {
 	if w.row.name == "pipeline" {
 		return w.pipeline(ctx)
@@ -106,7 +106,7 @@ func (w *world) shell(ctx context.Context, line string) (string, error) {
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", `kubectl() { command "$KUBECTL" --namespace "$NAMESPACE" "$@"; }; `+line)
 	cmd.Env = append(os.Environ(), "KUBECTL="+kube.Path(), "NAMESPACE="+w.ns)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // kubectl too, which waits for long
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // also kubectl, which may wait for a long time
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w\n%s", errors.Join(err, ctx.Err()), out)
@@ -149,7 +149,7 @@ func (w *world) apply(ctx context.Context) error {
 	return kube.Apply(ctx, w.ns, all...)
 }
 
-// volume is one that every node has, for a claim: the nodes see this machine's files.
+// volume returns a volume for a claim. All nodes have it, because they see this machine's files.
 func (w *world) volume(claim string) (any, error) {
 	path := filepath.Join(w.dir, claim)
 	err := os.Mkdir(path, 0o700)
@@ -177,7 +177,7 @@ func (w *world) log(ctx context.Context, pod, words string) error {
 	})
 }
 
-// evict asks the API server to evict a worker that trains, as a drain of its node does.
+// evict evicts a worker during training, through the API that kubectl drain uses.
 func evict(ctx context.Context, w *world) error {
 	if err := w.log(ctx, w.row.name+"-worker-0", "step 40: loss"); err != nil {
 		return err
@@ -188,7 +188,7 @@ func evict(ctx context.Context, w *world) error {
 	return err
 }
 
-// scale adds a worker while two train.
+// scale adds a worker while two workers train.
 func scale(ctx context.Context, w *world) error {
 	if err := w.log(ctx, w.row.name+"-launcher", "2 ranks, from step"); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package example reads the folders of examples: the objects that kustomize makes of them, and
-// what their READMEs tell people to type and to expect.
+// Package example reads the folders of examples: the objects that kustomize builds, and
+// the commands and expected output in their READMEs.
 package example
 
 import (
@@ -37,16 +37,16 @@ func Build(dir string) ([]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// Readme is what the README of an example says.
+// Readme is the content of an example's README.
 type Readme struct {
 	Lines    []string
-	Commands []string // to type in the root of a checkout
+	Commands []string // commands to run in the root of a checkout
 	prints   *regexp.Regexp
 }
 
 var prints = regexp.MustCompile("(?m)(?:^- P| p)rints `([^`]+)`")
 
-// Read reads the README in a folder. In the text that an example prints, "..." stands for
+// Read reads the README in a folder. In the expected output, "..." matches
 // anything.
 func Read(dir string) (Readme, error) {
 	path := filepath.Join(dir, "README.md")
@@ -62,14 +62,14 @@ func Read(dir string) (Readme, error) {
 	}
 	said := prints.FindStringSubmatch(string(text))
 	if said == nil || len(r.Commands) == 0 {
-		return r, fmt.Errorf("%s has no commands, or does not say what they print", path)
+		return r, fmt.Errorf("%s has no commands or no expected output", path)
 	}
-	// A launcher puts the rank before a line.
+	// A launcher prefixes lines with the rank.
 	r.prints = regexp.MustCompile(`(?m)^(?:.*: ?)?(` + strings.ReplaceAll(regexp.QuoteMeta(said[1]), `\.\.\.`, `.+`) + `)\r?$`)
 	return r, nil
 }
 
-// Said returns what the README says the last command prints, as it is in the command's output, or "".
+// Said returns the part of output that matches the expected output, or "".
 func (r Readme) Said(output string) string {
 	if line := r.prints.FindStringSubmatch(output); line != nil {
 		return line[1]

@@ -21,7 +21,7 @@ import (
 
 const root = "../../../.."
 
-// wanted are the examples that there have to be. Those without objects are programs.
+// wanted returns the names of all required examples, and whether they have objects. Those without objects are programs.
 func wanted() map[string]bool {
 	all := map[string]bool{"pipeline": false}
 	for _, name := range []string{
@@ -47,7 +47,7 @@ func folders(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-func TestEveryExampleIsThereAndInTheIndex(t *testing.T) {
+func TestEveryExampleExistsAndIsInTheIndex(t *testing.T) {
 	index, err := os.ReadFile(filepath.Join(root, "examples/README.md"))
 	require.NoError(t, err)
 	var listed, all, withObjects []string
@@ -65,14 +65,14 @@ func TestEveryExampleIsThereAndInTheIndex(t *testing.T) {
 	require.ElementsMatch(t, withObjects, folders(t, "examples/gpu"))
 }
 
-func TestEveryReadmeFitsAGlance(t *testing.T) {
+func TestEveryReadmeIsShortAndComplete(t *testing.T) {
 	const most = 12 // lines
 	for name, objects := range wanted() {
 		r, err := Read(filepath.Join(root, "examples", name))
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(r.Lines), most, name)
 		text := strings.Join(r.Lines, "\n")
-		require.Contains(t, text, "Takes ", "%s: how long does it run?", name)
+		require.Contains(t, text, "Takes ", "%s: the README must say how long the example takes", name)
 		require.Contains(t, text, "With GPUs", name)
 		if objects {
 			require.Contains(t, r.Commands, "kubectl apply -k examples/"+name)
@@ -81,7 +81,7 @@ func TestEveryReadmeFitsAGlance(t *testing.T) {
 	}
 }
 
-func TestALineIsFoundBehindItsRank(t *testing.T) {
+func TestALineMayHaveARankPrefix(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "README.md"), []byte("```sh\nkubectl logs x\n```\n- Prints `loss ... on 2 ranks`.\n"), 0o600))
 	r, err := Read(dir)
@@ -91,14 +91,14 @@ func TestALineIsFoundBehindItsRank(t *testing.T) {
 		"0: loss 0.1 on 2 ranks":                    "loss 0.1 on 2 ranks",
 		"[0]<stdout>:loss 1e-05 on 2 ranks":         "loss 1e-05 on 2 ranks",
 		"loss 0.1 on 3 ranks":                       "",
-		"loss 0.1 on 2 ranks, and one that is gone": "",
+		"loss 0.1 on 2 ranks followed by more text": "",
 		"no loss 0.1 on 2 ranks":                    "",
 	} {
 		require.Equal(t, want, r.Said(output), output)
 	}
 }
 
-func TestTheAPIServerTakesEveryExample(t *testing.T) {
+func TestTheAPIServerAcceptsEveryExample(t *testing.T) {
 	v := newValidator(t)
 	for name, objects := range wanted() {
 		for _, dir := range []string{name, "gpu/" + name} {
@@ -118,8 +118,8 @@ func TestTheAPIServerTakesEveryExample(t *testing.T) {
 	}
 }
 
-// TestTheCheckFindsMistakes: the rules that TestTheAPIServerTakesEveryExample applies reject what
-// the API server would.
+// TestTheCheckFindsMistakes checks that the rules of TestTheAPIServerAcceptsEveryExample reject objects that
+// the API server would reject.
 func TestTheCheckFindsMistakes(t *testing.T) {
 	v := newValidator(t)
 	all, err := Build(filepath.Join(root, "examples/jax"))
@@ -138,7 +138,7 @@ func TestTheCheckFindsMistakes(t *testing.T) {
 	}
 }
 
-// decode reads an object strictly, as its kind. Kueue's kinds are not known here; make e2e-gang
+// decode decodes an object strictly. It skips Kueue's kinds, whose types are not imported; make e2e-gang
 // creates them.
 func decode(t *testing.T, dir string, object *unstructured.Unstructured) {
 	t.Helper()
@@ -155,8 +155,8 @@ func decode(t *testing.T, dir string, object *unstructured.Unstructured) {
 	require.NoError(t, err, "%s: %s %s", dir, object.GetKind(), object.GetName())
 }
 
-// TestTheGPUVariantIsTheSameJob: it differs in images, in packages that are installed before the
-// start, and in resources, where it asks for a GPU.
+// TestTheGPUVariantIsTheSameJob checks that the variants differ only in images, in packages that are installed before the
+// start, and in resources, and that only the GPU variant requests a GPU.
 func TestTheGPUVariantIsTheSameJob(t *testing.T) {
 	for name, objects := range wanted() {
 		if !objects {
@@ -182,7 +182,7 @@ func TestTheGPUVariantIsTheSameJob(t *testing.T) {
 	}
 }
 
-// plain returns objects without what may differ.
+// plain returns objects without the fields that may differ.
 func plain(all []*unstructured.Unstructured) (text []map[string]any) {
 	for _, object := range all {
 		object = object.DeepCopy()

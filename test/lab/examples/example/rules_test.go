@@ -45,8 +45,8 @@ func newValidator(t *testing.T) validator {
 	return validator{schema: structural, values: values, rules: rules}
 }
 
-// check returns what the API server would say about an object that is created: unknown fields,
-// values that the schema does not allow, rules that are broken.
+// check returns the errors that the API server would report for a new object: unknown fields,
+// values that the schema does not allow, violated rules.
 func (v validator) check(ctx context.Context, object *unstructured.Unstructured) error {
 	var all []error
 	for _, path := range pruning.PruneWithOptions(object.Object, v.schema, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
