@@ -22,17 +22,17 @@ import (
 // cluster runs rows as pods on every node of the cluster of KUBECONFIG.
 type cluster struct {
 	scripts string // directory
-	dir     string // below it, one that all pods of a row share: the nodes see this machine's files
+	dir     string // parent of the directory that all pods of a row share: the nodes see this machine's files
 }
 
-// sweepTime is for what follows a row's end, whatever became of it.
+// sweepTime is the time for logs and cleanup after a row, whether or not it succeeded.
 const sweepTime = time.Minute
 
 func (c cluster) run(ctx context.Context, r row, venvs map[string]venv) (o outcome, err error) {
 	name := "frameworks-" + strings.ReplaceAll(r.key, "/", "-") + "-" + strings.ToLower(rand.Text()[:5])
 	shared, err := os.MkdirTemp(c.dir, "r")
 	if err == nil {
-		err = os.Chmod(shared, 0o777) // pods are another user
+		err = os.Chmod(shared, 0o777) // pods run as another user
 	}
 	if err != nil {
 		return o, err
@@ -74,15 +74,15 @@ func (c cluster) run(ctx context.Context, r row, venvs map[string]venv) (o outco
 	return o, err
 }
 
-// workersLeft: the workers end by themselves, with 0, and all that ran in them;
-// they were on more than one node.
+// workersLeft returns the workers that did not end by themselves with 0. It is an error if all
+// workers were on one node.
 func (c cluster) workersLeft(ctx context.Context, namespace string, r row) (left []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	for i := range r.size() {
 		code, err := kube.Terminated(ctx, namespace, worker(i))
 		if err != nil {
-			left = append(left, worker(i)+" goes on")
+			left = append(left, worker(i)+" is still running")
 		} else if code != 0 {
 			left = append(left, fmt.Sprintf("%s ended with %d", worker(i), code))
 		}
@@ -96,7 +96,7 @@ func (c cluster) workersLeft(ctx context.Context, namespace string, r row) (left
 		on[node] = true
 	}
 	if len(on) < 2 {
-		return left, fmt.Errorf("the workers ran on %v alone", nodes)
+		return left, fmt.Errorf("all workers ran on %v", nodes)
 	}
 	return left, nil
 }
@@ -113,12 +113,12 @@ func (c cluster) configMap() (any, error) {
 	return kube.Files("scripts", paths)
 }
 
-// live is what can be done to the launcher of a row.
+// live returns the actions for the running launcher of a row.
 func (c cluster) live(namespace string) live {
 	address := ""
 	return live{
 		output: func(ctx context.Context) string {
-			log, _ := kube.Kubectl(ctx, namespace, nil, "logs", launcher) // there is none before it starts
+			log, _ := kube.Kubectl(ctx, namespace, nil, "logs", launcher) // no log before the launcher starts
 			return log
 		},
 		stop: func(ctx context.Context) error {
@@ -140,7 +140,7 @@ func (c cluster) live(namespace string) live {
 	}
 }
 
-// remains tells what became of the pods of a row that failed.
+// remains describes the pods of a row that failed.
 func (c cluster) remains(ctx context.Context, namespace string) string {
 	var b strings.Builder
 	for _, args := range [][]string{
@@ -159,7 +159,7 @@ const (
 	podImage = "localhost/muster-frameworks:dev" // images/frameworks
 	jobName  = "row"
 	launcher = jobName + "-launcher"
-	owner    = "muster.dev/frameworks" // label of our namespaces
+	owner    = "muster.dev/frameworks" // label of the rows' namespaces
 
 	mountScripts = "/scripts"
 	mountShared  = "/shared"
@@ -175,7 +175,7 @@ func names(n int) (list []string) {
 	return list
 }
 
-// pods gives launcher and workers of a row.
+// pods returns the launcher and the workers of a row.
 func pods(r row, venvs map[string]venv, shared string) []any {
 	paths := map[string]string{"scripts": mountScripts, "shared": mountShared, "venv": mounted(venvs[r.venv])}
 	args := []string{"run", "--job=" + jobName, fmt.Sprintf("--workers=%d", r.size()), fmt.Sprintf("--slots=%d", max(1, r.slots))}

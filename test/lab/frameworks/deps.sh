@@ -1,15 +1,15 @@
 #!/bin/sh
-# deps.sh --ci | --all: install what the rows of test/lab/frameworks need of Debian.
+# deps.sh --ci | --all: install the Debian packages that the rows of test/lab/frameworks need.
 #
-#   --ci   what the environments of PyTorch, JAX, XGBoost and Open MPI 5 need:
+#   --ci   packages for the environments of PyTorch, JAX, XGBoost and Open MPI 5:
 #          venv, and gcc for torch's stand-in libraries
-#   --all  that, and what Horovod and DeepSpeed are compiled with, and the
-#          libraries that Paddle, LightGBM and MXNet take for granted
+#   --all  these, the packages for compiling Horovod and DeepSpeed, and the
+#          libraries that Paddle, LightGBM and MXNet expect
 #
-# Nothing is fetched when all is there. Exit: 0 all there, 1 cannot install, 64 usage.
+# Downloads nothing if all are installed. Exit: 0 all installed, 1 cannot install, 64 usage.
 set -eu
 
-missing() { # prints those of "FILE PACKAGE" lines on stdin whose file is not there
+missing() { # prints the packages of "FILE PACKAGE" lines on stdin whose file does not exist
 	while read -r file package; do
 		# shellcheck disable=SC2086 # a pattern
 		ls $file >/dev/null 2>&1 || printf '%s ' "$package"

@@ -1,49 +1,49 @@
-// Command frameworks launches real frameworks with Muster, and shows what every
-// rank saw: one row for each framework and way of launch.
+// Command frameworks launches real frameworks with Muster, and checks the reports of
+// all ranks: one row for each framework and way to launch it.
 //
 //	test/lab/run frameworks -where fake                    under agent run --fake
 //	eval "$(go -C test/lab/cluster run . env)"
 //	test/lab/run frameworks -where cluster -ci             as pods, what CI runs
 //	test/lab/run frameworks -rows torch,jax/dies -v
 //	test/lab/run frameworks -list
-//	test/lab/run frameworks -install                       what they need, and nothing more
-//	test/lab/run frameworks -venv kfp2                     one environment, for other tests
+//	test/lab/run frameworks -install                       only install what the rows need
+//	test/lab/run frameworks -venv kfp2                     install one environment, for other tests
 //
 // # Packages
 //
-// Each framework is an environment of Debian's Python with the packages of
-// locks/NAME.txt from PyPI, at the versions that stand there. It is made once, in
+// Each framework has a virtual environment of Debian's Python with the packages of
+// locks/NAME.txt from PyPI, at the versions in that file. It is installed once, in
 // ~/.cache/muster/frameworks or $MUSTER_FRAMEWORKS, under a name that changes with
-// its content; what lies there is whole, and can be mounted anywhere. The wheel of
-// torch is linked against CUDA, so libraries that say "no device" are made for it
-// (standins.go). DeepSpeed and Horovod have no wheel and are compiled against it, once
-// (venv.go; Horovod takes ten minutes). It takes an x86-64 Debian 12 with what
-// deps.sh installs, and 6 GB for all of it.
+// its content. An existing environment is always complete, and can be mounted anywhere. The wheel of
+// torch is linked against CUDA, so stand-in libraries that return "no device" are built
+// (standins.go). DeepSpeed and Horovod have no wheel and are compiled against torch, once
+// (venv.go; Horovod takes ten minutes). All of this needs an x86-64 Debian 12 with the packages of
+// deps.sh, and 6 GB of disk space.
 //
 // # Rows
 //
-// A row (rows.go) runs a script of scripts/ with `agent run`. Each rank says its
-// world as one line of JSON after a real collective of its framework
-// (scripts/seen.py), and the row tells what has to be seen (world.go): every rank
-// once, each with the same size, sum and hosts, and so many on each worker. A
-// script that trains alone without a word ends with 0 and a world of 1: it fails
-// here. Training has to bring the loss down and give all ranks one model. A rank
-// that is killed has to end the run, with its own code, in the time that the row
-// says. After each row nothing may be left running.
+// A row (rows.go) runs a script of scripts/ with `agent run`. After a real collective of its framework,
+// each rank prints what it knows about its world as one line of JSON
+// (scripts/seen.py). The row defines the checks (world.go): every rank reports
+// once, all with the same size, sum and hosts, and each worker has the same number of ranks. A
+// script that silently trains alone ends with 0 and a world of 1: it fails
+// here. Training must reduce the loss, and all ranks must have the same model. A rank
+// that is killed must end the run, with the rank's exit code, within the row's
+// limit. After each row no process may be left.
 //
-// A row may be struck while it runs (fake.go): SIGTERM when the ranks have spoken,
-// or the launcher's connections reset again and again. Then the moments count: ranks
-// that are deaf last as long as the grace and no longer, and a transfer is whole
-// though links were cut between its begin and its end.
+// Some rows have an action while they run (fake.go): SIGTERM after the ranks have reported,
+// or repeated resets of the launcher's connections. Then times are checked: ranks
+// that ignore SIGTERM run until the end of the grace and no longer, and a transfer is complete
+// although links were cut during it.
 //
 // # Places
 //
-// On fake workers a row runs on this machine. On the cluster of KUBECONFIG it runs
-// in pods on every node, from images/frameworks; the environments are mounted from
-// the nodes, which are this machine (test/lab/cluster). The namespace is the row's own.
+// With fake workers a row runs on this machine. On the cluster of KUBECONFIG it runs
+// in pods on every node, from images/frameworks. The environments are mounted from
+// the nodes, which are this machine (test/lab/cluster). Each row has a namespace of its own.
 //
-// A row that one place cannot run says why, and is listed as "not here"; nothing
-// else is left out: what cannot be installed or started has failed. The table goes
-// to stdout, and to frameworks.json in $MUSTER_OUT; a row that failed fails the
-// command.
+// If a place cannot run a row, the row has the reason, and its result is "not here". Nothing
+// else is skipped: a row that cannot be installed or started has failed. The table is printed
+// to stdout, and written to frameworks.json in $MUSTER_OUT. If a row fails, the
+// command fails.
 package main

@@ -22,18 +22,18 @@ import (
 
 // place runs rows.
 type place interface {
-	// run gives what became of a row. An error means that it could not be run.
+	// run runs a row and returns its outcome. An error means that the row could not be run.
 	run(ctx context.Context, r row, venvs map[string]venv) (outcome, error)
 }
 
 // fakes runs rows under agent run --fake.
 type fakes struct {
-	bin     string // of agent
+	bin     string // directory of agent
 	scripts string
-	dir     string // for what rows write
+	dir     string // for the rows' files
 }
 
-const envMark = "FRAMEWORKS_MARK" // in every process of a row
+const envMark = "FRAMEWORKS_MARK" // set in every process of a row
 
 func (f fakes) run(ctx context.Context, r row, venvs map[string]venv) (outcome, error) {
 	shared, err := os.MkdirTemp(f.dir, "r")
@@ -65,7 +65,7 @@ func (f fakes) run(ctx context.Context, r row, venvs map[string]venv) (outcome, 
 		cut:    func(context.Context) error { return errors.New("fake workers' links are cut by --fake-fault") },
 	})
 	stop := context.AfterFunc(ctx, func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
 	})
 	err = cmd.Wait()
 	late := !stop()
@@ -80,15 +80,15 @@ func (f fakes) run(ctx context.Context, r row, venvs map[string]venv) (outcome, 
 	case terr != nil || rerr != nil:
 		return o, errors.Join(terr, rerr)
 	case late:
-		return o, fmt.Errorf("it had not ended after %s", o.ended.Sub(o.began).Round(time.Second))
+		return o, fmt.Errorf("not ended after %s", o.ended.Sub(o.began).Round(time.Second))
 	case err != nil && !errors.As(err, &exit):
 		return o, err
 	}
 	return o, nil
 }
 
-// pythonEnv is what a row's processes get everywhere; at says where an
-// environment lies there.
+// pythonEnv returns variables for a row's processes in every place. at returns the directory of an
+// environment in that place.
 func pythonEnv(r row, venvs map[string]venv, at func(venv) string) []string {
 	env := []string{
 		"OMP_NUM_THREADS=1", // many processes, few cores
@@ -104,7 +104,7 @@ func pythonEnv(r row, venvs map[string]venv, at func(venv) string) []string {
 	return env
 }
 
-// searchPath is PATH: the row's own programs first.
+// searchPath returns PATH, with the row's own programs first.
 func searchPath(r row, venvs map[string]venv, at func(venv) string, rest ...string) string {
 	var dirs []string
 	for _, name := range r.recipes() {
@@ -113,7 +113,7 @@ func searchPath(r row, venvs map[string]venv, at func(venv) string, rest ...stri
 	return "PATH=" + strings.Join(append(dirs, rest...), ":")
 }
 
-// clean leaves out what would steer Muster, Python or a framework.
+// clean removes variables that would influence Muster, Python or a framework.
 func clean(env []string) (kept []string) {
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")
@@ -129,9 +129,9 @@ func clean(env []string) (kept []string) {
 	return kept
 }
 
-// left gives the living processes of a row, and ends them.
+// left returns the running processes of a row, and kills them.
 func left(mark string) (words []string) {
-	time.Sleep(200 * time.Millisecond) // what was killed a moment ago may still be listed
+	time.Sleep(200 * time.Millisecond) // processes that were just killed may still be listed
 	for _, p := range proc.Marked(envMark + "=" + mark) {
 		words = append(words, p.Line())
 	}
@@ -139,24 +139,24 @@ func left(mark string) (words []string) {
 	return words
 }
 
-// live is a row that is running.
+// live has the actions for a row that is running.
 type live struct {
 	output func(context.Context) string // of the launcher, so far
 	stop   func(context.Context) error  // SIGTERM to agent run
 	cut    func(context.Context) error  // resets the launcher's connections
 }
 
-// during is what befalls a row while it runs, until ctx is done: the moments at
-// which it struck.
+// during is an action while a row runs. It runs until ctx is done, and returns the times at
+// which it acted.
 type during func(ctx context.Context, l live) ([]time.Time, error)
 
 const (
-	lookEvery = 300 * time.Millisecond // at a row's output
+	lookEvery = 300 * time.Millisecond // interval between looks at a row's output
 	cutEvery  = 500 * time.Millisecond
 )
 
-// befall has a row's during go on beside the row. The function that it gives ends
-// it, and tells what it did.
+// befall starts a row's action in the background. The returned function stops
+// it and returns its result.
 func befall(ctx context.Context, r row, l live) func() ([]time.Time, error) {
 	if r.during == nil {
 		return func() ([]time.Time, error) { return nil, nil }
@@ -179,7 +179,7 @@ func befall(ctx context.Context, r row, l live) func() ([]time.Time, error) {
 	}
 }
 
-// spoken waits until so many of a framework have spoken.
+// spoken waits until n ranks have reported under name.
 func spoken(ctx context.Context, l live, name string, n int) error {
 	for len(said(l.output(ctx), name)) < n {
 		if err := await.Pause(ctx, lookEvery); err != nil {
@@ -189,7 +189,7 @@ func spoken(ctx context.Context, l live, name string, n int) error {
 	return nil
 }
 
-// stopWhen sends SIGTERM to agent run when n ranks have spoken.
+// stopWhen sends SIGTERM to agent run after n ranks have reported.
 func stopWhen(name string, n int) during {
 	return func(ctx context.Context, l live) ([]time.Time, error) {
 		if err := spoken(ctx, l, name, n); err != nil {
@@ -200,8 +200,8 @@ func stopWhen(name string, n int) during {
 	}
 }
 
-// cutting resets the launcher's connections again and again, from the first
-// transfer's begin on.
+// cutting resets the launcher's connections repeatedly, from the start of the first
+// transfer.
 func cutting(ctx context.Context, l live) (struck []time.Time, err error) {
 	if err := spoken(ctx, l, "begins", 1); err != nil {
 		return nil, err
@@ -210,19 +210,19 @@ func cutting(ctx context.Context, l live) (struck []time.Time, err error) {
 		if err := await.Pause(ctx, cutEvery); err != nil {
 			return struck, err
 		}
-		// There may be no connection just now: what counts is those that were cut.
+		// There may be no connection at the moment. Only successful cuts count.
 		if err = l.cut(ctx); err == nil {
 			struck = append(struck, time.Now())
 		}
 	}
 }
 
-// outlasts: after SIGTERM the ranks went on to the end of the grace, and the run
-// was over soon after.
+// outlasts checks that the ranks ran until the end of the grace after SIGTERM, and that the run
+// ended soon after.
 func outlasts(grace, within time.Duration) want {
 	return func(_ row, o outcome) (string, error) {
 		if len(o.struck) != 1 {
-			return "", errors.New("agent run had ended before it was sent SIGTERM")
+			return "", errors.New("agent run ended before SIGTERM was sent")
 		}
 		took := o.ended.Sub(o.struck[0])
 		if took < grace || took > grace+within {
@@ -232,7 +232,7 @@ func outlasts(grace, within time.Duration) want {
 	}
 }
 
-// whole: n transfers are whole, though links were cut in the middle of each.
+// whole checks that n transfers are complete although links were cut during each.
 func whole(n int) want {
 	return func(_ row, o outcome) (string, error) {
 		transfers := said(o.out, "transfer")

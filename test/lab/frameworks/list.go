@@ -11,13 +11,13 @@ import (
 	"github.com/musterhq/muster/test/suite/page"
 )
 
-// writeList puts what was run into the page at path: by CI, by `make
-// frameworks` alone, and what has only its environment.
+// writeList writes the list of tested ways to the page at path: those in CI, those of `make
+// frameworks`, and those for which Muster only sets the environment.
 func writeList(path string, all []row, results []result) error {
 	return page.Put(path, "frameworks", list(all, results))
 }
 
-// prepared are the ways for which Muster sets the environment, and that have no row.
+// prepared returns the ways for which Muster sets the environment, but that have no row.
 func prepared() []string {
 	return []string{
 		"`python -m paddle.distributed.launch`", "`accelerate launch` with GPUs",
@@ -30,7 +30,7 @@ func prepared() []string {
 func list(all []row, results []result) string {
 	var inCI, byHand ways
 	var never []string
-	ran := map[string]bool{"plain": true} // the tests of agent run itself
+	ran := map[string]bool{"plain": true} // covered by the tests of agent run itself
 	for _, r := range all {
 		var places []string
 		for _, res := range results {
@@ -53,7 +53,7 @@ func list(all []row, results []result) string {
 	}
 	inCI.add("Open MPI 4.1, MPICH 4.0", "in `make e2e`")
 	for _, family := range []string{"openmpi", "mpich", "intelmpi"} {
-		ran[family] = ran[family] || ran["mpi"] // which is all of them
+		ran[family] = ran[family] || ran["mpi"] // the name for all of them
 	}
 	for _, name := range prepare.Names() {
 		if !ran[name] && name != prepare.Auto {
@@ -64,7 +64,7 @@ func list(all []row, results []result) string {
 		inCI.String(), byHand.String(), strings.Join(append(never, prepared()...), "; "))
 }
 
-// ways are lists of ways of launch, by framework, in the order of the rows.
+// ways are lists of ways to launch, by framework, in the order of the rows.
 type ways struct {
 	frameworks []string
 	of         map[string][]string
@@ -80,7 +80,7 @@ func (w *ways) add(framework, way string) {
 	w.of[framework] = append(w.of[framework], way)
 }
 
-// String is a list of Markdown.
+// String returns the lists as Markdown.
 func (w *ways) String() string {
 	var b strings.Builder
 	for _, f := range w.frameworks {
@@ -89,7 +89,7 @@ func (w *ways) String() string {
 	return b.String()
 }
 
-// name is what --framework is, or would be.
+// name returns the row's --framework, or the framework that agent run would detect.
 func (r row) name() string {
 	for _, flag := range r.flags {
 		if name, ok := strings.CutPrefix(flag, "--framework="); ok {

@@ -29,7 +29,7 @@ var scripts embed.FS
 
 func main() { program.Main("frameworks", run) }
 
-// options are the command line.
+// options holds the flags of the command line.
 type options struct {
 	bin, where, rows     string
 	venv                 string
@@ -41,24 +41,24 @@ type options struct {
 
 func run(ctx context.Context) error {
 	var o options
-	flag.StringVar(&o.bin, "bin", "bin", "directory of agent and agent-launcher")
-	flag.StringVar(&o.where, "where", "fake,cluster", "where to run: fake, cluster, or both")
-	flag.StringVar(&o.rows, "rows", "", "only these and those below them, separated by commas")
-	flag.BoolVar(&o.ci, "ci", false, "only the subset that CI runs")
-	flag.BoolVar(&o.install, "install", false, "install what the rows need, and run none")
-	flag.StringVar(&o.venv, "venv", "", "install this environment alone, and print its directory")
+	flag.StringVar(&o.bin, "bin", "bin", "use agent and agent-launcher in `DIR`")
+	flag.StringVar(&o.where, "where", "fake,cluster", "run in these `PLACES`: fake, cluster, or both")
+	flag.StringVar(&o.rows, "rows", "", "run only these `ROWS` and the rows below them, separated by commas [all]")
+	flag.BoolVar(&o.ci, "ci", false, "run only the rows that CI runs")
+	flag.BoolVar(&o.install, "install", false, "install what the rows need, and run no row")
+	flag.StringVar(&o.venv, "venv", "", "install only this environment, and print its directory")
 	flag.BoolVar(&o.list, "list", false, "list the rows")
 	flag.BoolVar(&o.verbose, "v", false, "show the output of every row")
-	flag.StringVar(&o.page, "page", "", "write what was run into this page's list")
-	flag.StringVar(&o.from, "from", "", "with -page: run nothing, take these frameworks.json, separated by commas")
-	flag.IntVar(&o.parallel, "parallel", 2, "rows at once")
+	flag.StringVar(&o.page, "page", "", "update the list of tested frameworks in the page `FILE`")
+	flag.StringVar(&o.from, "from", "", "with -page: run nothing, and read the results in `FILES` (frameworks.json), separated by commas")
+	flag.IntVar(&o.parallel, "parallel", 2, "run `N` rows at the same time")
 	flag.Parse()
 	if o.venv != "" {
 		return printVenv(ctx, o.venv)
 	}
 	list := chosen(rows(), o.rows, o.ci)
 	if len(list) == 0 {
-		return fmt.Errorf("-rows=%s: there is none; -list lists them", o.rows)
+		return fmt.Errorf("-rows=%s: no such row; -list lists all rows", o.rows)
 	}
 	if o.list {
 		for _, r := range list {
@@ -77,7 +77,7 @@ func run(ctx context.Context) error {
 	if err != nil || o.install {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "mf") // short: sockets lie below
+	dir, err := os.MkdirTemp("", "mf") // short, because sockets are below it
 	if err != nil {
 		return err
 	}
@@ -96,17 +96,17 @@ func run(ctx context.Context) error {
 	}
 	for _, r := range results {
 		if r.Result == failed {
-			return errors.New("not all that was run passed")
+			return errors.New("some rows failed")
 		}
 	}
 	return nil
 }
 
-// printVenv makes one environment, for other tests.
+// printVenv installs one environment, for other tests, and prints its directory.
 func printVenv(ctx context.Context, name string) error {
 	r, there := recipes()[name]
 	if !there {
-		return fmt.Errorf("-venv=%s: there is none", name)
+		return fmt.Errorf("-venv=%s: no such environment", name)
 	}
 	cache, err := program.Venvs()
 	if err != nil {
@@ -121,7 +121,7 @@ func printVenv(ctx context.Context, name string) error {
 
 func say(text string) { fmt.Fprintln(os.Stderr, "frameworks: "+text) }
 
-// install makes every environment that the rows need.
+// install installs every environment that the rows need.
 func install(ctx context.Context, list []row) (map[string]venv, error) {
 	cache, err := program.Venvs()
 	if err != nil {
@@ -167,14 +167,14 @@ func runAll(ctx context.Context, o options, list []row, venvs map[string]venv, d
 			}
 			p = cluster{scripts: filepath.Join(dir, "scripts"), dir: dir}
 		default:
-			return nil, fmt.Errorf("-where=%s: it is fake, cluster or both", o.where)
+			return nil, fmt.Errorf("-where=%s: use fake, cluster or both", o.where)
 		}
 		results = append(results, runIn(ctx, o, p, where, list, venvs)...)
 	}
 	return results, nil
 }
 
-// runIn runs the rows in one place, o.parallel at once.
+// runIn runs the rows in one place, o.parallel at a time.
 func runIn(ctx context.Context, o options, p place, where string, list []row, venvs map[string]venv) []result {
 	results := make([]result, len(list))
 	var group errgroup.Group
@@ -189,7 +189,7 @@ func runIn(ctx context.Context, o options, p place, where string, list []row, ve
 	return results
 }
 
-// noted takes down whether the launcher has reported a hang.
+// noted records whether the launcher reported a hang.
 func noted(key, where string, out outcome) error {
 	dir, err := figure.Dir()
 	if err != nil {
@@ -233,7 +233,7 @@ type result struct {
 	Where     string  `json:"where"`  // fake or cluster
 	Result    string  `json:"result"` // pass, fail, or "not here"
 	Seen      string  `json:"seen,omitempty"`
-	Why       string  `json:"why,omitempty"` // of what did not pass
+	Why       string  `json:"why,omitempty"` // the reason for a result other than pass
 	Seconds   float64 `json:"seconds"`
 	CI        bool    `json:"ci"`
 	Packages  string  `json:"packages,omitempty"`
@@ -247,7 +247,7 @@ const (
 
 func show(w io.Writer, results []result) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "framework\tway of launch\twhere\tresult\tseconds\twhat was seen")
+	fmt.Fprintln(t, "framework\tway of launch\twhere\tresult\tseconds\tobservations")
 	for _, r := range results {
 		seen := r.Seen
 		if r.Why != "" {
@@ -274,7 +274,7 @@ func saved(paths []string) (results []result, err error) {
 	return results, nil
 }
 
-// save writes frameworks.json, and a figure for what failed: its bar is 0.
+// save writes frameworks.json, and records the number of failed rows, whose bar is 0.
 func save(results []result) error {
 	dir, err := figure.Dir()
 	if err != nil {

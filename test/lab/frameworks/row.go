@@ -16,14 +16,14 @@ import (
 	"github.com/musterhq/muster/test/lab/table"
 )
 
-// row is one framework launched one way. In flags, argv and env these stand for
-// paths of the place where it runs: {scripts}, {shared} (a directory that every
-// worker has), {venv}.
+// row is a framework and a way to launch it. In flags, argv and env, {scripts}, {shared} (a directory that every
+// worker has) and {venv} are placeholders for
+// paths of the place where the row runs.
 type row struct {
-	key       string // on the command line
+	key       string // name on the command line
 	framework string
 	way       string   // how it is launched, for the table
-	venv      string   // the recipe; its bin directory comes first in PATH. "": the place's own programs
+	venv      string   // recipe; its bin directory comes first in PATH. "": the place's own programs
 	also      []string // recipes whose packages are put on PYTHONPATH
 	workers   int      // 0: 3
 	slots     int      // of each worker; 0: 1
@@ -31,37 +31,37 @@ type row struct {
 	argv      []string
 	env       []string // K=V, of the launcher and of the workers
 	fakeEnv   []string // of fake workers only
-	during    during   // what befalls it; nil: nothing
-	code      int      // what agent run has to end with
+	during    during   // action while the row runs; nil: none
+	code      int      // expected exit code of agent run
 	limit     time.Duration
-	ci        bool   // in the subset
-	notFake   string // why fake workers cannot run it; "": they can
+	ci        bool   // in the subset for CI
+	notFake   string // reason why fake workers cannot run it; "": they can
 	want      []want
 }
 
 const (
-	workers   = 3 // of a row that says nothing
+	workers   = 3 // default number of workers
 	rowLimit  = 3 * time.Minute
 	framework = "--framework="
 
 	reportName = "report.json" // below {shared}
 )
 
-// want is what has to be seen. The text goes into the table.
+// want is a check of an outcome. The text in seen goes into the table.
 type want func(r row, o outcome) (seen string, err error)
 
-// outcome is a run that has ended.
+// outcome is the result of a run that has ended.
 type outcome struct {
 	code     int
 	out, err string // stdout and stderr of the launcher
 	began    time.Time
 	ended    time.Time
-	struck   []time.Time    // what befell it
-	report   *report.Report // nil: the row asks for none
-	left     []string       // processes that were still there afterwards
+	struck   []time.Time    // times of the row's action
+	report   *report.Report // nil: the row does not request one
+	left     []string       // processes that were still running afterwards
 }
 
-// judge gives what was seen, and the first thing that was not as wanted.
+// judge returns what the checks observed, and the error of the first check that failed.
 func (r row) judge(o outcome) (string, error) {
 	var seen []string
 	for _, w := range append([]want{exitCode, nothingLeft}, r.want...) {
@@ -90,7 +90,7 @@ func (r row) deadline() time.Duration {
 	return rowLimit
 }
 
-// recipes are those of the row's environments.
+// recipes returns the names of the row's environments.
 func (r row) recipes() []string {
 	if r.venv == "" {
 		return r.also
@@ -98,7 +98,7 @@ func (r row) recipes() []string {
 	return append([]string{r.venv}, r.also...)
 }
 
-// reported reads the launcher's report, if the row asked for one.
+// reported reads the launcher's report, if the row requested one.
 func reported(shared string) (*report.Report, error) {
 	text, err := os.ReadFile(filepath.Join(shared, reportName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -111,7 +111,7 @@ func reported(shared string) (*report.Report, error) {
 	return &told, json.Unmarshal(text, &told)
 }
 
-// fill puts a place's paths into words.
+// fill replaces the placeholders in words by a place's paths.
 func fill(words []string, paths map[string]string) []string {
 	var pairs []string
 	for name, path := range paths {
@@ -125,13 +125,13 @@ func fill(words []string, paths map[string]string) []string {
 	return filled
 }
 
-// python is the command of most rows.
+// python returns the command of most rows.
 func python(script string, args ...string) []string {
 	return append([]string{"python", "{scripts}/" + script}, args...)
 }
 
-// chosen are the rows of a list of keys, where a key chooses the rows below it
-// too: "torch" is all of torch/....
+// chosen returns the rows of a list of keys. A key also selects the rows below it:
+// "torch" selects all of torch/....
 func chosen(all []row, keys string, ci bool) []row {
 	return slices.DeleteFunc(slices.Clone(all), func(r row) bool { return ci && !r.ci || !table.Asked(keys, r.key) })
 }

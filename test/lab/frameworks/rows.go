@@ -42,7 +42,7 @@ func torchRows() []row {
 		{key: "below/hidden", framework: "PyTorch", way: "torchrun in a shell's variable", venv: "torch", ci: true,
 			flags: []string{framework + "torch"}, argv: []string{"bash", "-c", "launch=torchrun; $launch {scripts}/torch_sum.py"},
 			want: []want{world("torch", 1), locals("torch", 1)}},
-		{key: "below/module", framework: "PyTorch", way: "python -m torch.distributed.run behind env and timeout, 2 processes a worker", venv: "torch",
+		{key: "below/module", framework: "PyTorch", way: "python -m torch.distributed.run run by env and timeout, 2 processes a worker", venv: "torch",
 			flags: []string{"--procs-per-worker=2"}, argv: []string{"env", "A=1", "timeout", "170", "python", "-m", "torch.distributed.run", "{scripts}/torch_sum.py"},
 			want: []want{world("torch", 2), locals("torch", 2)}},
 		{key: "below/twice", framework: "PyTorch", way: "two torchruns in one script", venv: "torch",
@@ -78,7 +78,7 @@ func torchRows() []row {
 func jaxRows() []row {
 	two := []string{"JAX_NUM_CPU_DEVICES=2"}
 	flags := []string{framework + "jax"}
-	pod := []string{"KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=1"} // what every pod has
+	pod := []string{"KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=1"} // every pod has these
 	sees := []want{world("jax", 1), devices(2 * workers)}
 	return []row{
 		{key: "jax/explicit", framework: "JAX", way: "psum, arguments from the environment", venv: "jax", ci: true,
@@ -91,10 +91,10 @@ func jaxRows() []row {
 		{key: "jax/kubernetes-explicit", framework: "JAX", way: "with arguments, kubernetes package, no token", venv: "jax", also: []string{"kubernetes"},
 			flags: flags, env: two, fakeEnv: pod,
 			argv: python("jax_psum.py", "explicit"), want: sees},
-		{key: "jax/dies", framework: "JAX", way: "a rank is killed, the others are deaf to SIGTERM", venv: "jax", ci: true,
+		{key: "jax/dies", framework: "JAX", way: "a rank is killed, the others ignore SIGTERM", venv: "jax", ci: true,
 			flags: flags, env: two, argv: python("jax_psum.py", "explicit", "die"), code: 137,
 			want: append(sees, ends(10*time.Second))},
-		{key: "jax/stopped", framework: "JAX", way: "SIGTERM to agent run, the ranks are deaf to it", venv: "jax",
+		{key: "jax/stopped", framework: "JAX", way: "SIGTERM to agent run, the ranks ignore it", venv: "jax",
 			flags: append([]string{"--grace=5s"}, flags...), env: two, argv: python("jax_psum.py", "explicit", "stay"), code: 143,
 			during: stopWhen("jax", workers), want: append(sees, outlasts(5*time.Second, 10*time.Second))},
 	}
@@ -114,7 +114,7 @@ func treeRows() []row {
 
 func otherRows() []row {
 	return []row{
-		{key: "lightgbm", framework: "LightGBM", way: "machines and ports handed on by the script", venv: "lightgbm",
+		{key: "lightgbm", framework: "LightGBM", way: "machines and ports passed on by the script", venv: "lightgbm",
 			flags: []string{framework + "lightgbm"}, argv: python("lightgbm_train.py"),
 			want: []want{world("lightgbm", 1), falls("lightgbm"), same("lightgbm")}},
 		{key: "tensorflow/mirrored", framework: "TensorFlow", way: "MultiWorkerMirrored, chief and 2 workers", venv: "tensorflow",
@@ -148,7 +148,7 @@ func otherRows() []row {
 			env: []string{"DS_ACCELERATOR=cpu"}, argv: []string{"deepspeed", "--launcher=pdsh", "{scripts}/fails.py"}, code: 3,
 			want: []want{says("its session exited with 3")}},
 		{key: "deepspeed/openmpi", framework: "DeepSpeed", way: "deepspeed over mpirun, ZeRO 1", venv: "deepspeed", also: []string{"torch", "openmpi"},
-			notFake: "deepspeed has mpirun use eth0",
+			notFake: "deepspeed makes mpirun use eth0",
 			env:     []string{"DS_ACCELERATOR=cpu"}, argv: []string{"deepspeed", "--launcher=openmpi", "{scripts}/deepspeed_zero.py"},
 			want: []want{world("deepspeed", 1), falls("deepspeed"), same("deepspeed")}},
 		{key: "horovod/gloo", framework: "Horovod", way: "horovodrun --gloo over ssh", venv: "horovod", also: []string{"torch"},
@@ -164,14 +164,14 @@ func otherRows() []row {
 			argv: append([]string{"horovodrun", "--mpi"}, python("horovod_sum.py")...),
 			want: []want{world("horovod", 1), falls("horovod"), same("horovod")}},
 		{key: "horovod/kubexec", framework: "Horovod", way: "horovodrun --gloo over /etc/mpi/kubexec.sh", venv: "horovod", also: []string{"torch"},
-			notFake: "it is a file of the image", env: []string{"OMPI_MCA_plm_rsh_agent=/etc/mpi/kubexec.sh"},
+			notFake: "the script is in the image", env: []string{"OMPI_MCA_plm_rsh_agent=/etc/mpi/kubexec.sh"},
 			argv: append([]string{"horovodrun", "--gloo"}, python("horovod_sum.py")...),
 			want: []want{world("horovod", 1), falls("horovod"), same("horovod")}},
 	}
 }
 
-// servers: the chief saw a ps and two workers, which shared in its sum, and each
-// of these was on a worker of its own and would have waited for ever.
+// servers checks that the chief saw a ps and two workers, that both workers took part in its sum, and that each
+// process was on a worker of its own. ps and workers would have waited forever.
 func servers(r row, o outcome) (string, error) {
 	chief := said(o.out, "tensorflow")
 	if len(chief) != 1 || chief[0].World != r.workers || chief[0].Sum != 1+2 {
@@ -196,22 +196,22 @@ func servers(r row, o outcome) (string, error) {
 	return "chief, ps and 2 workers on 4 workers, sum 3", nil
 }
 
-// evaluator: it read what the chief had saved, apart from the world that trained,
-// and would have waited for ever.
+// evaluator checks that the evaluator read the chief's checkpoint, and was not part of the world that trained. It
+// would have waited forever.
 func evaluator(_ row, o outcome) (string, error) {
 	apart, trained := said(o.out, "tensorflow-evaluator"), said(o.out, "tensorflow")
 	if len(apart) != 1 || len(said(o.out, "tensorflow-evaluator-ended")) != 0 {
 		return "", fmt.Errorf("the evaluator saw the checkpoints %+v", apart)
 	}
 	if slices.Contains(trained[0].Hosts, apart[0].Hosts[0]) {
-		return "", fmt.Errorf("the evaluator was on %s, and trained are %v", apart[0].Hosts[0], trained[0].Hosts)
+		return "", fmt.Errorf("the evaluator was on %s, which is one of the hosts that trained: %v", apart[0].Hosts[0], trained[0].Hosts)
 	}
 	seen, err := falls("tensorflow-evaluator")(row{}, o)
 	return "evaluator on a worker of its own: " + seen, err
 }
 
-// paddleServers: both trainers learnt what only the other had data for, and each
-// process was on a worker of its own. The servers had not ended.
+// paddleServers checks that each trainer learned the weights for which only the other had data, and that each
+// process was on a worker of its own. The servers must not have ended.
 func paddleServers(r row, o outcome) (string, error) {
 	trainers, serving := said(o.out, "paddle"), said(o.out, "paddle-server")
 	if len(trainers) != 2 || len(serving) != 2 || len(said(o.out, "paddle-server-ended")) != 0 {
@@ -221,13 +221,13 @@ func paddleServers(r row, o outcome) (string, error) {
 	for _, l := range append(trainers, serving...) {
 		at[l.Hosts[0]] = true
 		if l.World != 2 || l.Framework == "paddle" && l.Sum != 8 {
-			return "", fmt.Errorf("%s %d saw a world of %d and learnt %d of 8 weights", l.Framework, l.Rank, l.World, l.Sum)
+			return "", fmt.Errorf("%s %d saw a world of %d and learned %d of 8 weights", l.Framework, l.Rank, l.World, l.Sum)
 		}
 	}
 	if len(at) != r.workers {
 		return "", fmt.Errorf("servers and trainers ran on %v", at)
 	}
-	return "2 servers, 2 trainers on 4 workers; each learnt the other's weights", nil
+	return "2 servers, 2 trainers on 4 workers; each learned the other's weights", nil
 }
 
 func mpiRows() []row {
@@ -242,7 +242,7 @@ func mpiRows() []row {
 	}
 }
 
-// devices: each process saw so many, and nothing that would mislead another
+// devices checks that each process saw n devices, and has no variable that would mislead another
 // library.
 func devices(n int) want {
 	return func(_ row, o outcome) (string, error) {
@@ -258,19 +258,19 @@ func devices(n int) want {
 	}
 }
 
-// library: the MPI that the ranks are in says this of itself.
+// library checks that the ranks use an MPI whose version string has this prefix.
 func library(begins string) want {
 	return func(_ row, o outcome) (string, error) {
 		for _, l := range said(o.out, "mpi") {
 			if len(l.Library) < len(begins) || l.Library[:len(begins)] != begins {
-				return "", fmt.Errorf("rank %d is in %q", l.Rank, l.Library)
+				return "", fmt.Errorf("rank %d uses %q", l.Rank, l.Library)
 			}
 		}
 		return said(o.out, "mpi")[0].Library, nil
 	}
 }
 
-// shimRows are programs that reach other machines by ssh. The image has them.
+// shimRows returns the rows of programs that use ssh to reach other machines. The image has these programs.
 func shimRows() (all []row) {
 	for _, r := range []row{
 		{key: "shims/rsync", framework: "rsync", want: []want{whole(2)}},
@@ -281,7 +281,7 @@ func shimRows() (all []row) {
 		r.flags = []string{"--shims", "--report={shared}/" + reportName}
 		r.argv = []string{"python3", "{scripts}/shims.py", r.key[len("shims/"):]}
 		r.during = cutting
-		r.notFake = "test/fake has it"
+		r.notFake = "test/fake tests it"
 		all = append(all, r)
 	}
 	return all

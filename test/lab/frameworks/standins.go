@@ -16,27 +16,27 @@ import (
 	"strings"
 )
 
-// Every x86-64 wheel of torch on PyPI is linked against the CUDA libraries, 3 GB
-// of further wheels, and asks none of them for anything when there is no
-// device. standIns makes, for each library that the wheel wants and that is not
-// there, one that has the wanted names and answers "no device" to all of them.
+// Every x86-64 wheel of torch on PyPI is linked against the CUDA libraries, which are 3 GB
+// of further wheels, but calls none of them if there is no
+// device. For each library that the wheel needs and that is missing, standIns builds
+// one with the needed symbols, whose functions return "no device".
 
-// elsewhere are the libraries that any Debian has.
+// elsewhere matches the libraries that every Debian has.
 var elsewhere = regexp.MustCompile(`^(ld-linux|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|gomp|quadmath|gfortran)\.)`)
 
-// cudaName: names that are wanted without saying of which library.
+// cudaName matches names of symbols that have no version, and so do not say which library defines them.
 var cudaName = regexp.MustCompile(`^(cu|nccl|nv)[A-Za-z_]`)
 
-// textName: these give a string, and the caller reads it.
+// textName matches functions whose callers read the string that they return.
 var textName = regexp.MustCompile(`(GetErrorString|GetErrorName|GetLastError|GetStatusString)$`)
 
-// standIn is one library to make.
+// standIn is a library to build.
 type standIn struct {
 	soname   string
 	versions map[string]map[string]elf.SymType // version -> name -> what it is
 }
 
-// wantedOf reads the libraries of a wheel and gives what is to be made for them.
+// wantedOf reads the libraries of a wheel and returns the libraries to build for them.
 func wantedOf(files []string) ([]*standIn, error) {
 	made := map[string]*standIn{}
 	own, defined := map[string]bool{}, map[string]bool{}
@@ -62,7 +62,7 @@ func wantedOf(files []string) ([]*standIn, error) {
 		if defined[name] || !cudaName.MatchString(name) {
 			continue
 		}
-		// The loader takes a name without a version from any library.
+		// The loader accepts a symbol without a version from any library.
 		for _, s := range made {
 			if strings.HasPrefix(s.soname, "libcudart.") {
 				s.add("", name, kind)
@@ -112,7 +112,7 @@ func (s *standIn) add(version, name string, kind elf.SymType) {
 	s.versions[version][name] = kind
 }
 
-// source gives the C text and the version script.
+// source returns the C source and the version script.
 func (s *standIn) source() (text, script string) {
 	var c, m strings.Builder
 	for _, version := range slices.Sorted(maps.Keys(s.versions)) {
@@ -121,7 +121,7 @@ func (s *standIn) source() (text, script string) {
 			switch {
 			case s.versions[version][name] == elf.STT_OBJECT:
 				fmt.Fprintf(&c, "char %s[65536];\n", name)
-			case name == "__cudaRegisterFatBinary": // its result is a handle that is kept
+			case name == "__cudaRegisterFatBinary": // the caller keeps the handle that it returns
 				fmt.Fprintf(&c, "static void *handle[8]; void **%s(void *x) { return handle; }\n", name)
 			case textName.MatchString(name), strings.HasPrefix(name, "__cuda"):
 				fmt.Fprintf(&c, "const char *%s(void) { return \"no CUDA here\"; }\n", name)
@@ -138,7 +138,7 @@ func (s *standIn) source() (text, script string) {
 	return c.String(), m.String()
 }
 
-// standIns makes what libraries in dir want, in dir itself: they look there.
+// standIns builds the libraries that those in dir need, in dir itself, where the loader searches for them.
 func standIns(ctx context.Context, dir string, others ...string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.so*"))
 	if err != nil {
@@ -161,7 +161,7 @@ func standIns(ctx context.Context, dir string, others ...string) error {
 		cmd := exec.CommandContext(ctx, "gcc", append(argv, "-x", "c", "-")...)
 		cmd.Stdin = strings.NewReader(text)
 		if said, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("make %s: %w\n%s", s.soname, err, bytes.TrimSpace(said))
+			return fmt.Errorf("build %s: %w\n%s", s.soname, err, bytes.TrimSpace(said))
 		}
 		if err := os.Remove(versions); err != nil {
 			return err
@@ -170,10 +170,10 @@ func standIns(ctx context.Context, dir string, others ...string) error {
 	return nil
 }
 
-// gpuCode: sections that only a device's driver reads.
+// gpuCode matches sections that only a device's driver reads.
 var gpuCode = regexp.MustCompile(`^(\.nv_fatbin|__nv_relfatbin)$`)
 
-// dropGPUCode punches holes into the GPU code of libraries: zeros that take no
+// dropGPUCode punches holes into the GPU code of libraries, so that it takes no
 // space on the disk.
 func dropGPUCode(ctx context.Context, files []string) error {
 	for _, file := range files {

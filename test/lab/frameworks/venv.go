@@ -21,16 +21,16 @@ import (
 //go:embed locks
 var locks embed.FS
 
-// recipe makes one Python environment: the packages of locks/NAME.txt at the
-// versions that stand there, and nothing that these ask for besides.
+// recipe installs a Python environment: the packages of locks/NAME.txt at the
+// versions in that file, without their dependencies.
 type recipe struct {
 	name   string
-	source source                                       // built here, besides
-	finish func(ctx context.Context, site string) error // after pip; site is its site-packages
-	// making is raised when finish or the way of installing changes: the
-	// environment is made anew then.
+	source source                                       // a package that is built here, in addition
+	finish func(ctx context.Context, site string) error // runs after pip; site is the environment's site-packages
+	// making is incremented when finish or the way of installing changes, so that the
+	// environment is installed again.
 	making int
-	// pure: some of its packages are plain Python without a wheel; pip makes one.
+	// pure: some packages are plain Python without a wheel; pip builds one.
 	pure bool
 }
 
@@ -41,14 +41,14 @@ func recipes() map[string]recipe {
 		{name: "jax"}, {name: "kubernetes"}, {name: "xgboost"}, {name: "lightgbm"},
 		{name: "openmpi"}, {name: "mpich"}, {name: "intelmpi"},
 		{name: "tensorflow"}, {name: "paddle"}, {name: "paddleps"}, {name: "ray"}, {name: "mxnet"},
-		// Its shared-memory operation would be compiled by every rank at its start otherwise.
+		// Otherwise each rank would compile the shared-memory operation at its start.
 		{name: "deepspeed", source: source{requirement: "deepspeed==0.19.8", over: "torch",
 			env: []string{"DS_BUILD_OPS=0", "DS_BUILD_SHM_COMM=1", "DS_ACCELERATOR=cpu"}}},
 		// With Debian's Open MPI: libopenmpi-dev, cmake, g++.
 		{name: "horovod", source: source{requirement: "horovod==0.28.1", over: "torch", patch: patchHorovod,
 			env: []string{"HOROVOD_WITH_PYTORCH=1", "HOROVOD_WITHOUT_TENSORFLOW=1", "HOROVOD_WITHOUT_MXNET=1",
 				"HOROVOD_WITH_GLOO=1", "HOROVOD_WITH_MPI=1"}}},
-		// No rows: what test/suite/pipelines and test/e2e take by -venv.
+		// Without rows: test/suite/pipelines and test/e2e install these with -venv.
 		{name: "kfp1", pure: true}, {name: "kfp2", pure: true}, {name: "kubeflow"},
 	} {
 		all[r.name] = r
@@ -56,7 +56,7 @@ func recipes() map[string]recipe {
 	return all
 }
 
-// finishTorch makes the wheel of torch usable, and half as large, without CUDA.
+// finishTorch makes the wheel of torch usable without CUDA, and half as large.
 func finishTorch(ctx context.Context, site string) error {
 	lib := filepath.Join(site, "torch", "lib")
 	extension, err := filepath.Glob(filepath.Join(site, "torch", "_C*.so"))
@@ -73,7 +73,7 @@ func finishTorch(ctx context.Context, site string) error {
 	return dropGPUCode(ctx, files)
 }
 
-// venv is an environment that is there. It may be moved and mounted anywhere:
+// venv is an installed environment. It may be moved and mounted anywhere:
 // its scripts find Python through PATH.
 type venv struct{ name, dir string }
 
@@ -81,7 +81,7 @@ func (v venv) site() string { return sitePackages(v.dir) }
 
 func sitePackages(dir string) string { return filepath.Join(dir, "lib", "python3.11", "site-packages") }
 
-// where gives the environment's place: a name for each content.
+// where returns the environment's directory, whose name depends on the content.
 func (r recipe) where(cache string) (dir string, lock []byte, err error) {
 	lock, err = locks.ReadFile("locks/" + r.name + ".txt")
 	if err != nil {
@@ -91,8 +91,8 @@ func (r recipe) where(cache string) (dir string, lock []byte, err error) {
 	return filepath.Join(cache, fmt.Sprintf("%s-%x", r.name, sum[:5])), lock, nil
 }
 
-// make gives the environment, installing it when it is not there. What is
-// there is whole.
+// make returns the environment, and installs it if it does not exist. An existing environment
+// is always complete.
 func (r recipe) make(ctx context.Context, cache string, say func(string)) (venv, error) {
 	dir, lock, err := r.where(cache)
 	if err != nil {
@@ -151,7 +151,7 @@ func (r recipe) install(ctx context.Context, dir string, lock []byte, over venv)
 	return loosen(dir)
 }
 
-// loosen takes the place out of the scripts' first lines.
+// loosen removes the directory's path from the first lines of the scripts.
 func loosen(dir string) error {
 	scripts, err := filepath.Glob(filepath.Join(dir, "bin", "*"))
 	if err != nil {
@@ -177,7 +177,7 @@ func loosen(dir string) error {
 	return nil
 }
 
-// call runs a command with env besides its own; what it said stands in the error.
+// call runs a command with additional variables. Its error contains the output.
 func call(ctx context.Context, stdin []byte, env []string, argv ...string) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Env = bytes.NewReader(stdin), append(os.Environ(), env...)
@@ -188,7 +188,7 @@ func call(ctx context.Context, stdin []byte, env []string, argv ...string) error
 	return nil
 }
 
-// lockFile waits until no other process makes the same environment.
+// lockFile waits until no other process installs the same environment.
 func lockFile(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -201,16 +201,16 @@ func lockFile(path string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// source is a package that has no wheel: it is built here, against the packages
+// source is a package without a wheel. It is built here, against the packages
 // of another recipe.
 type source struct {
 	requirement string
-	over        string // recipe
+	over        string // the other recipe
 	env         []string
-	patch       func(dir string) error // changes the unpacked source; nil: as it is
+	patch       func(dir string) error // changes the unpacked source; nil: no changes
 }
 
-// build makes a wheel of s with python, which has what the build needs, and
+// build builds a wheel of s with python, which has the packages that the build needs, and
 // installs it. It works in dir.
 func (s source) build(ctx context.Context, dir, python string, over venv, pip []string) error {
 	env := append([]string{"PYTHONPATH=" + over.site()}, s.env...)
@@ -231,7 +231,7 @@ func (s source) build(ctx context.Context, dir, python string, over venv, pip []
 			return err
 		}
 	}
-	// pip itself runs such a setup.py twice.
+	// pip itself would run such a setup.py twice.
 	cmd := exec.CommandContext(ctx, python, "setup.py", "bdist_wheel", "--dist-dir", dir)
 	cmd.Dir, cmd.Env = tree, append(os.Environ(), env...)
 	if said, err := cmd.CombinedOutput(); err != nil {
@@ -239,14 +239,14 @@ func (s source) build(ctx context.Context, dir, python string, over venv, pip []
 	}
 	wheels, err := filepath.Glob(filepath.Join(dir, "*.whl"))
 	if err != nil || len(wheels) != 1 {
-		return fmt.Errorf("build %s: made the wheels %v: %w", s.requirement, wheels, errors.Join(err, errNotOne))
+		return fmt.Errorf("build %s: got the wheels %v: %w", s.requirement, wheels, errors.Join(err, errNotOne))
 	}
 	return call(ctx, nil, nil, append(slices.Clone(pip), wheels[0])...)
 }
 
-var errNotOne = errors.New("there must be one")
+var errNotOne = errors.New("want exactly one")
 
-// unpack gives the directory of the one archive that lies in dir.
+// unpack unpacks the only archive in dir, and returns the directory of its content.
 func unpack(ctx context.Context, dir string) (string, error) {
 	archives, err := filepath.Glob(filepath.Join(dir, "*.tar.gz"))
 	if err != nil || len(archives) != 1 {
@@ -261,7 +261,7 @@ func unpack(ctx context.Context, dir string) (string, error) {
 
 var cxxStandard = regexp.MustCompile(`set\(CMAKE_CXX_STANDARD 1[47]\)`)
 
-// patchHorovod lets it be compiled with the headers of today's torch.
+// patchHorovod sets the C++ standard that the headers of the current torch require.
 func patchHorovod(tree string) error {
 	for _, name := range []string{"CMakeLists.txt", "horovod/torch/CMakeLists.txt"} {
 		path := filepath.Join(tree, name)
@@ -271,7 +271,7 @@ func patchHorovod(tree string) error {
 		}
 		patched := cxxStandard.ReplaceAll(text, []byte("set(CMAKE_CXX_STANDARD 20)"))
 		if bytes.Equal(text, patched) {
-			return fmt.Errorf("patch %s: it sets no C++ standard that is known", path)
+			return fmt.Errorf("patch %s: no known C++ standard found", path)
 		}
 		if err := os.WriteFile(path, patched, 0o644); err != nil {
 			return err

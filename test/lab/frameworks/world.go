@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// line is what a rank said (scripts/seen.py).
+// line is the report of a rank (scripts/seen.py).
 type line struct {
 	Framework  string
 	Rank       int
@@ -30,10 +30,10 @@ type line struct {
 	Devices    int
 	Misled     []string
 	Library    string
-	Rows       int // that the model has seen
+	Rows       int // rows that the model has seen
 }
 
-// said gives what the ranks of a framework said.
+// said returns the reports of the ranks of a framework.
 func said(out, framework string) (all []line) {
 	for text := range strings.Lines(out) {
 		start := strings.Index(text, `{"framework"`)
@@ -48,7 +48,7 @@ func said(out, framework string) (all []line) {
 	return all
 }
 
-var errSilent = errors.New("no rank said anything")
+var errSilent = errors.New("no rank reported")
 
 func exitCode(r row, o outcome) (string, error) {
 	if o.code != r.code {
@@ -67,9 +67,9 @@ func nothingLeft(_ row, o outcome) (string, error) {
 	return "", nil
 }
 
-// world: every rank of all workers reports once, saw all the others through a
-// collective of its framework, and none is on a worker that has its share
-// already. A script that trains alone says a world of 1, and fails here.
+// world checks that every rank of all workers reported once, that each saw all others through a
+// collective of its framework, and that no worker has more than its share of ranks. A script
+// that trains alone reports a world of 1, and fails here.
 func world(name string, each int) want {
 	return func(_ row, o outcome) (string, error) {
 		lines := said(o.out, name)
@@ -104,7 +104,7 @@ func world(name string, each int) want {
 	}
 }
 
-// falls: each rank's loss is less than half of what it was.
+// falls checks that each rank's loss fell to less than half.
 func falls(name string) want {
 	return func(_ row, o outcome) (string, error) {
 		lines := said(o.out, name)
@@ -122,7 +122,7 @@ func falls(name string) want {
 	}
 }
 
-// same: each rank has found that all have one model, or they say one hash.
+// same checks that all ranks have the same model: each rank has compared the models, or all report the same hash.
 func same(name string) want {
 	return func(_ row, o outcome) (string, error) {
 		lines := said(o.out, name)
@@ -138,7 +138,7 @@ func same(name string) want {
 	}
 }
 
-// locals: the local ranks of each worker are 0 to each-1, of each.
+// locals checks that the local ranks of each worker are 0 to each-1, and that the local world size is each.
 func locals(name string, each int) want {
 	return func(_ row, o outcome) (string, error) {
 		count := make([]int, each)
@@ -150,14 +150,14 @@ func locals(name string, each int) want {
 		}
 		for i, n := range count {
 			if n != workers {
-				return "", fmt.Errorf("local rank %d is there %d times", i, n)
+				return "", fmt.Errorf("local rank %d was reported %d times", i, n)
 			}
 		}
 		return fmt.Sprintf("local ranks 0 to %d", each-1), nil
 	}
 }
 
-// ends: the run ended soon after a rank had said that it dies.
+// ends checks that the run ended soon after a rank had reported its death.
 func ends(within time.Duration) want {
 	return func(_ row, o outcome) (string, error) {
 		deaths := said(o.out, "died")
@@ -172,17 +172,17 @@ func ends(within time.Duration) want {
 	}
 }
 
-// says wants words on the launcher's stderr.
+// says checks that the launcher's stderr contains words.
 func says(words string) want {
 	return func(_ row, o outcome) (string, error) {
 		if !strings.Contains(o.err, words) {
-			return "", fmt.Errorf("nobody said %q", words)
+			return "", fmt.Errorf("stderr does not contain %q", words)
 		}
 		return "says: " + words, nil
 	}
 }
 
-// allSaved wants every rank to have had the time to save.
+// allSaved checks that every rank had the time to save.
 func allSaved(name string) want {
 	return func(r row, o outcome) (string, error) {
 		if n := len(said(o.out, name)); n != r.size() {

@@ -19,7 +19,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/report"
 )
 
-// lines is what ranks say that see a world of n on hosts.
+// lines returns the reports of n ranks that see a world of n on hosts.
 func lines(n, sum int, hosts ...string) string {
 	var b strings.Builder
 	quoted := `"` + strings.Join(hosts, `","`) + `"`
@@ -106,7 +106,7 @@ func TestRows(t *testing.T) {
 		for _, name := range r.recipes() {
 			require.Contains(t, known, name, r.key)
 		}
-		require.NotEmpty(t, r.want, "%s looks at nothing", r.key)
+		require.NotEmpty(t, r.want, "%s checks nothing", r.key)
 	}
 	require.Len(t, chosen(rows(), "torch", false), 8)
 	require.Len(t, chosen(rows(), "torch/sum,jax/auto", true), 2)
@@ -155,10 +155,10 @@ func TestOutlasts(t *testing.T) {
 		require.Equal(t, ok, err == nil, took)
 	}
 	_, err := judge(row{}, outcome{ended: at})
-	require.ErrorContains(t, err, "before it was sent SIGTERM")
+	require.ErrorContains(t, err, "before SIGTERM was sent")
 }
 
-// Links are cut from the first transfer on, and what fails meanwhile does not count.
+// TestCutting checks that links are cut from the first transfer on, and that failed cuts do not count.
 func TestCutting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, looks, cuts := time.Now(), 0, 0
@@ -171,7 +171,7 @@ func TestCutting(t *testing.T) {
 			},
 			cut: func(context.Context) error {
 				if cuts++; cuts == 2 {
-					return errors.New("no connection was there")
+					return errors.New("no connection")
 				}
 				return nil
 			},
@@ -196,7 +196,7 @@ func TestStopWhen(t *testing.T) {
 		time.Sleep(time.Second)
 		struck, err := told()
 		require.NoError(t, err)
-		require.Empty(t, struck, "only 2 of 3 have spoken")
+		require.Empty(t, struck, "only 2 of 3 ranks have reported")
 		require.Zero(t, stops)
 
 		told = befall(t.Context(), row{during: stopWhen("x", 2)}, l)
@@ -242,8 +242,8 @@ func TestWriteList(t *testing.T) {
 	require.Error(t, writeList(page, all, results))
 }
 
-// Rows on fake workers leave Python's cache beside the scripts.
-func TestConfigMapHoldsTheScriptsAlone(t *testing.T) {
+// TestConfigMapHoldsOnlyTheScripts checks that Python's cache, which rows on fake workers leave there, is not included.
+func TestConfigMapHoldsOnlyTheScripts(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.py"), []byte("pass\n"), 0o600))
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "__pycache__"), 0o700))

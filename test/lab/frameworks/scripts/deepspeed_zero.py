@@ -34,4 +34,4 @@ everyones = [None] * world
 dist.all_gather_object(everyones, (host(), weights))
 say("deepspeed", rank=rank, world=world, sum=int(total), hosts=[h for h, _ in everyones],
     losses=[losses[0], losses[-1]], same=all(w == weights for _, w in everyones))
-dist.destroy_process_group()  # a thread of gloo that is left to the end of the process may abort it
+dist.destroy_process_group()  # a gloo thread that runs until the end of the process may abort it

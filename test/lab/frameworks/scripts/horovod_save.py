@@ -1,4 +1,4 @@
-"""Trains for a minute with data loaders, and takes 3 s to save when it is told to end."""
+"""Trains for a minute with data loaders, and takes 3 s to save after SIGTERM."""
 import signal
 import sys
 import time

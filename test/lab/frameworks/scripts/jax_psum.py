@@ -1,9 +1,9 @@
 """A psum over every device of every process.
 
-jax_psum.py explicit: the arguments of initialize() from the environment.
-jax_psum.py auto: initialize() without any.
-jax_psum.py explicit|auto die: rank 1 is killed, the others go on.
-jax_psum.py explicit|auto stay: all go on. JAX makes them deaf to SIGTERM."""
+jax_psum.py explicit: pass the arguments of initialize() from the environment.
+jax_psum.py auto: call initialize() without arguments.
+jax_psum.py explicit|auto die: rank 1 is killed, the others continue.
+jax_psum.py explicit|auto stay: all continue. JAX makes them ignore SIGTERM."""
 import os
 import signal
 import sys
@@ -29,7 +29,7 @@ ones = multihost_utils.host_local_array_to_global_array(local, mesh, PartitionSp
 psum = jax.jit(jax.shard_map(lambda x: jax.lax.psum(x.sum(), "i"), mesh=mesh, in_specs=PartitionSpec("i"), out_specs=PartitionSpec()))
 total = float(psum(ones)) / jax.local_device_count()
 everyones = multihost_utils.process_allgather(row(rank, world)).sum(0)
-# A cluster that JAX was made to find must not be found by others in this process.
+# Variables that made JAX find its cluster must not mislead other libraries in this process.
 misled = [name for name in os.environ if name.startswith(("SLURM_", "OMPI_COMM_", "OMPI_MCA_orte_hnp", "PMI_"))]
 
 say("jax", rank=rank, world=world, sum=int(total), hosts=hosts(everyones, world), devices=jax.device_count(), misled=misled)

@@ -1,7 +1,7 @@
-"""LightGBM, each rank with 100 rows for itself, 100 more than the one before it.
+"""LightGBM: each rank has its own rows, 100 more than the previous rank.
 
-It has no collective of its own to call: the rows that the first split of the
-model counts are those of all ranks."""
+LightGBM has no collective that a script could call. Instead, the row count of the first
+split of the model shows that it includes the rows of all ranks."""
 import hashlib
 import json
 import os
@@ -18,7 +18,7 @@ parameters = {"machines": machines, "local_listen_port": int(port),
               "pre_partition": True, "num_leaves": 7, "learning_rate": 0.3}
 everyones = machines.split(",")
 mine = [i for i, machine in enumerate(everyones) if machine.endswith(":" + port)]
-if len(mine) > 1:  # hosts of their own; fake workers have ports of their own
+if len(mine) > 1:  # the machines have hosts of their own; fake workers have ports of their own
     mine = [everyones.index(socket.gethostbyname(socket.gethostname()) + ":" + port)]
 rank = mine[0]
 random = numpy.random.default_rng(rank)

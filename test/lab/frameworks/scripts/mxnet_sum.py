@@ -1,5 +1,5 @@
-"""dist_sync: what workers push is summed up on the servers. Scheduler and servers
-end within the import."""
+"""dist_sync: the servers sum up the values that the workers push. In the scheduler and the servers,
+the import does not return."""
 import mxnet
 from seen import hosts, row, say
 

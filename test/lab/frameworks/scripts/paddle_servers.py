@@ -1,5 +1,5 @@
-"""Paddle's parameter servers, asynchronous: each trainer has data for its own
-features only, so that what it knows of the others' has come from the servers."""
+"""Paddle's parameter servers, asynchronous: each trainer has data only for its own
+features, so it can learn the weights of the others' features only from the servers."""
 import os
 import tempfile
 import time
@@ -11,14 +11,14 @@ from seen import host, say
 
 FEATURES, BATCH = 8, 64
 
-os.chdir(tempfile.mkdtemp())  # it leaves files where it works
+os.chdir(tempfile.mkdtemp())  # Paddle writes files to the working directory
 paddle.enable_static()
 fleet.init(fleet.PaddleCloudRoleMaker(is_collective=False))
 x, y = paddle.static.data("x", [None, FEATURES]), paddle.static.data("y", [None, 1])
 zeros = paddle.ParamAttr("weights", initializer=paddle.nn.initializer.Constant(0))
 loss = paddle.nn.functional.mse_loss(paddle.static.nn.fc(x, 1, weight_attr=zeros, bias_attr=False), y)
 strategy = fleet.DistributedStrategy()
-strategy.a_sync = True  # the other way crashes in its first step
+strategy.a_sync = True  # synchronous mode crashes in its first step
 fleet.distributed_optimizer(paddle.optimizer.SGD(0.02), strategy).minimize(loss)
 
 if fleet.is_server():
@@ -38,7 +38,7 @@ own[rank::world] = 1
 
 
 def train(steps):
-    """Weights come from the servers here only, not in run.run()."""
+    """Only here do the weights come from the servers, not in run.run()."""
     with tempfile.NamedTemporaryFile("w") as file:
         for line in random.randn(BATCH * steps, FEATURES) * own:
             print(FEATURES, *line, 1, line.sum(), file=file)

@@ -1,4 +1,4 @@
-"""What a rank saw of its world, as one line of JSON that no other rank's can cut."""
+"""Reports what a rank knows about its world, as one line of JSON that other ranks' output cannot split."""
 import json
 import os
 import socket
@@ -6,7 +6,7 @@ import time
 
 
 def host():
-    """The worker's name: fake workers share one host name."""
+    """Returns the worker's name, because fake workers share one host name."""
     return os.environ.get("MUSTER_WORKER") or socket.gethostname()
 
 
@@ -16,8 +16,8 @@ def say(framework, **what):
 
 
 def row(rank, world, width=64):
-    """A matrix with this rank's host in its line and zeros elsewhere: what each
-    rank's has, summed up, holds every rank's host."""
+    """Returns a matrix with this rank's host in its own line and zeros elsewhere. The sum of all
+    ranks' matrices has the hosts of all ranks."""
     import numpy
     matrix = numpy.zeros((world, width), dtype=numpy.float32)
     name = host().encode()[:width]
@@ -26,6 +26,6 @@ def row(rank, world, width=64):
 
 
 def hosts(matrix, world):
-    """The hosts in a sum of rows."""
+    """Returns the hosts in a sum of rows."""
     import numpy
     return [bytes(int(c) for c in line if c).decode() for line in numpy.asarray(matrix).reshape(world, -1)]

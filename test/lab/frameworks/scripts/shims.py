@@ -1,8 +1,8 @@
 """rsync, git and the real pdsh over the ssh of Muster.
 
-shims.py rsync|git|pdsh: in the launcher; every transfer takes some seconds.
-shims.py slow: standard input to standard output, 8 MB a second.
-shims.py count WORD: lines for some seconds."""
+shims.py rsync|git|pdsh: run transfers of some seconds, in the launcher.
+shims.py slow: copy standard input to standard output, at 8 MB a second.
+shims.py count WORD: print lines for some seconds."""
 import hashlib
 import os
 import subprocess
@@ -23,7 +23,7 @@ def call(*argv, **options):
 
 
 def transfer(name, *argv, **options):
-    """Its moments are compared with those at which links were cut."""
+    """Runs a transfer. The row compares its start and end with the times at which links were cut."""
     say("begins", name=name)
     began = time.time()
     out = call(*argv, **options)
@@ -31,7 +31,7 @@ def transfer(name, *argv, **options):
 
 
 def tree(top):
-    """SIZE bytes that do not compress, under names that a shell would stumble over."""
+    """Writes SIZE bytes that do not compress, under names with characters that a shell would misread."""
     length = 1
     left = SIZE
     while left > 0:
@@ -44,7 +44,7 @@ def tree(top):
 
 
 def sums(top):
-    """The names below top with what is in them."""
+    """Returns the checksum and mode of each file below top, by name."""
     found = {}
     for at, directories, files in os.walk(top):
         for name in files:

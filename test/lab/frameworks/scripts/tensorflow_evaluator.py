@@ -1,5 +1,5 @@
-"""tensorflow_mirrored.py, and an evaluator beside: it reads the checkpoints that
-the chief leaves, and waits for the next one for ever."""
+"""tensorflow_mirrored.py and an evaluator: it reads the checkpoints that
+the chief writes, and waits forever for the next one."""
 import json
 import os
 import sys
@@ -30,7 +30,7 @@ def evaluate():
 
 def train():
     from tensorflow_mirrored import model, rank, tf
-    # Every worker saves, and the chief's is the one that counts.
+    # Every worker saves, but only the chief's checkpoint counts.
     own = directory if rank == 0 else tempfile.mkdtemp()
     tf.train.Checkpoint(model=model).save(os.path.join(own, "model"))
     end = time.time() + 120

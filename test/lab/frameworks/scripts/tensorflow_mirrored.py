@@ -1,4 +1,4 @@
-"""MultiWorkerMirroredStrategy: an all-reduce, and a model that all have."""
+"""MultiWorkerMirroredStrategy: an all-reduce, and a model that all ranks share."""
 import os
 
 os.environ["TF_USE_LEGACY_KERAS"] = "1"  # Keras 3 cannot fit under this strategy
@@ -13,7 +13,7 @@ rank = resolver.task_id + (resolver.task_type == "worker" and "chief" in resolve
 
 def all_reduce(value):
     context = tf.distribute.get_replica_context()
-    return context.all_reduce(tf.distribute.ReduceOp.SUM, tf.identity(value))  # identity: a value on the replica's device
+    return context.all_reduce(tf.distribute.ReduceOp.SUM, tf.identity(value))  # identity puts the value on the replica's device
 
 
 @tf.function

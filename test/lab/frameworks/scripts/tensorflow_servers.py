@@ -1,5 +1,5 @@
-"""ParameterServerStrategy: the chief trains with workers and variables on a ps,
-which all wait for ever."""
+"""ParameterServerStrategy: the chief trains with workers, and with variables on a ps.
+Workers and ps wait forever."""
 import os
 
 os.environ["TF_USE_LEGACY_KERAS"] = "1"
@@ -20,7 +20,7 @@ with strategy.scope():
     total, weight = tf.Variable(0.0), tf.Variable([0.0] * 8)
 ps = total.device
 
-# A sum on the ps, a part of it by each worker.
+# A sum on the ps, to which each worker contributes.
 for i in range(len(tasks["worker"])):
     with tf.device("/job:worker/replica:0/task:%d" % i):
         part = tf.constant(i + 1.0) + 0

@@ -1,4 +1,4 @@
-"""Accelerate: what its own state says about the world, and a falling loss."""
+"""Accelerate: reports the world in its own state, and a falling loss."""
 import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object

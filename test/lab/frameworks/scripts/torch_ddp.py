@@ -1,11 +1,11 @@
-"""DDP: each rank has its own data, the loss falls, and all ranks have one model."""
+"""DDP: each rank has its own data, the loss falls, and all ranks have the same model."""
 import torch
 import torch.distributed as dist
 from seen import host, say
 
 dist.init_process_group("gloo")
 rank, world = dist.get_rank(), dist.get_world_size()
-torch.manual_seed(rank)  # the models differ until DDP makes them one
+torch.manual_seed(rank)  # the models differ until DDP synchronizes them
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
 x = torch.randn(64, 8)

@@ -1,5 +1,5 @@
-"""FSDP2: a model in shards, and a distributed checkpoint in a directory that all
-ranks share, read back into a fresh model."""
+"""FSDP2: a sharded model, and a distributed checkpoint in a directory that all
+ranks share, loaded into a new model."""
 import sys
 
 import torch

@@ -1,4 +1,4 @@
-"""Lightning, told the number of nodes and one process on each."""
+"""Lightning, with the number of nodes and one process on each."""
 import sys
 import tempfile
 

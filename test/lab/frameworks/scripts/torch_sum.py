@@ -1,4 +1,4 @@
-"""An all-reduce over gloo: plain, and as what torchrun starts."""
+"""An all-reduce over gloo, for plain ranks and for torchrun's."""
 import os
 
 import torch

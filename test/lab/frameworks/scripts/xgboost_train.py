@@ -1,6 +1,6 @@
-"""XGBoost over its tracker, each rank with its own rows.
+"""XGBoost with its tracker, each rank with its own rows.
 
-xgboost_train.py: the model's hash. xgboost_train.py die: rank 1 is killed in mid-training."""
+xgboost_train.py: reports the model's hash. xgboost_train.py die: rank 1 is killed during training."""
 import hashlib
 import os
 import signal
