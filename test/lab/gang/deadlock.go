@@ -21,10 +21,10 @@ import (
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
-// members of a job of train.yaml: four workers and the launcher.
+// members is the number of pods of a job of train.yaml: four workers and the launcher.
 const members = 5
 
-// object is the kind of what a backend makes of a gang: ours, or Kueue's own.
+// object returns the kind of the object that a backend creates for a gang: a PodGroup of Muster, or a Workload of Kueue.
 func object(backend string) schema.GroupVersionKind {
 	switch backend {
 	case "volcano":
@@ -35,8 +35,8 @@ func object(backend string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1beta1", Kind: "Workload"}
 }
 
-// pair applies two jobs that do not fit together, under a gang scheduler, and sees
-// both to their ends; meanwhile the second one has to say why it waits.
+// pair applies two jobs that do not fit together, under a gang scheduler, and waits until
+// both have succeeded. Meanwhile the second job must give the reason why it waits.
 func pair(backend string) func(ctx context.Context, w *world) error {
 	return func(ctx context.Context, w *world) error {
 		names := []string{"one", "two"}
@@ -70,7 +70,7 @@ func pair(backend string) func(ctx context.Context, w *world) error {
 
 func succeeded(s v1alpha1.LaunchJobStatus) bool { return s.Phase == v1alpha1.PhaseSucceeded }
 
-// race waits until one of two jobs runs.
+// race waits until one of two jobs runs, and returns both in order.
 func (w *world) race(ctx context.Context, names []string) (first, second string, err error) {
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		s, err := w.sample(ctx)
@@ -89,7 +89,7 @@ func (w *world) race(ctx context.Context, names []string) (first, second string,
 	return "", "", errors.New("neither job runs within a minute")
 }
 
-// waits sees that the job that waits says why, in its gang's scheduler's own words.
+// waits checks that the waiting job's reason and message are those of the gang's scheduler.
 func (w *world) waits(ctx context.Context, backend, name string) error {
 	reason := map[string]string{"volcano": "GangUnschedulable", "coscheduling": "Unschedulable", "kueue": "GangUnschedulable"}[backend]
 	status, err := w.becomes(ctx, name, reason, 30*time.Second, func(s v1alpha1.LaunchJobStatus) bool {
@@ -101,7 +101,7 @@ func (w *world) waits(ctx context.Context, backend, name string) error {
 	if _, err := w.show(ctx, "kubectl get lj, while one runs", "get", "lj", "-o", "wide"); err != nil {
 		return err
 	}
-	if _, err := w.show(ctx, "what pods say, while one runs", "get", "pods", "-o",
+	if _, err := w.show(ctx, "messages of the pods, while one runs", "get", "pods", "-o",
 		`jsonpath={range .items[*]}{.metadata.name} {.spec.nodeName} {.status.conditions[?(@.type=="PodScheduled")].message}{"\n"}{end}`); err != nil {
 		return err
 	}
@@ -110,18 +110,18 @@ func (w *world) waits(ctx context.Context, backend, name string) error {
 	if err := w.client.Get(ctx, client.ObjectKey{Namespace: w.ns, Name: name}, group); err != nil {
 		return err
 	}
-	w.raw["the gang of the one that waits"] = group.Object
+	w.raw["the gang of the waiting job"] = group.Object
 	own := slices.Contains(says(group), strings.TrimPrefix(status.Message, group.GetKind()+" "+name+": "))
 	if backend == "coscheduling" { // its PodGroup has no conditions, but its pods have
 		own = strings.Contains(status.Message, "Insufficient "+gpu)
 	}
-	w.figure("the scheduler's own words are the reason of the job that waits", own, "==", 1, "")
-	w.figure("pods that must fit at once, of a job of 4 workers and a launcher", least(group), "==", members, "pods")
-	w.see("the other says %s: %s", status.Reason, status.Message)
+	w.figure("the waiting job has the scheduler's own message", own, "==", 1, "")
+	w.figure("pods that must fit at the same time, of a job with 4 workers and a launcher", least(group), "==", members, "pods")
+	w.see("the other job waits: %s: %s", status.Reason, status.Message)
 	return nil
 }
 
-// says gives the messages of a gang's conditions.
+// says returns the messages of a gang's conditions.
 func says(group *unstructured.Unstructured) (messages []string) {
 	conditions, _, _ := unstructured.NestedSlice(group.Object, "status", "conditions")
 	for _, c := range conditions {
@@ -131,7 +131,7 @@ func says(group *unstructured.Unstructured) (messages []string) {
 	return messages
 }
 
-// least is how many pods a gang has to have at once.
+// least returns how many pods of a gang must fit at the same time.
 func least(group *unstructured.Unstructured) (n int64) {
 	n, _, _ = unstructured.NestedInt64(group.Object, "spec", "minMember")
 	sets, _, _ := unstructured.NestedSlice(group.Object, "spec", "podSets")
@@ -142,12 +142,12 @@ func least(group *unstructured.Unstructured) (n int64) {
 	return n
 }
 
-// oneAfterTheOther: while the first job has its nodes, the other has none.
+// oneAfterTheOther checks that no pod of the other job has a node while the first job has its nodes.
 func oneAfterTheOther(w *world, samples []sample) error {
 	first := firstBound(samples)
 	bound := others(samples, first)
 	if len(bound) < 8 {
-		return fmt.Errorf("%d samples of %s with all its pods: too few to tell", len(bound), first)
+		return fmt.Errorf("only %d samples of %s with all its pods", len(bound), first)
 	}
 	w.figure("pods of the other job with a node, while the first runs", figure.Series{Unit: "pods", Samples: bound, Reduce: "max"}, "==", 0, "pods")
 	over := 0
@@ -161,13 +161,13 @@ func oneAfterTheOther(w *world, samples []sample) error {
 	return nil
 }
 
-// stuckFor is how long a deadlock is looked at.
+// stuckFor is how long a deadlock is observed.
 const stuckFor = 15 * time.Second
 
-// deadlock applies two jobs together that do not fit together, without a gang. The
-// controller makes both jobs' pods at the same time and the scheduler takes
-// them as they come, so that each gets some of the GPUs, and keeps them. It is a race: where
-// one job got all, the round does not count.
+// deadlock applies two jobs at the same time that do not fit together, without a gang. The
+// controller creates both jobs' pods at the same time and the scheduler binds
+// them in the order of their creation, so that each job gets some of the GPUs and keeps them. It is a race: if
+// one job gets all GPUs, the round does not count.
 func deadlock(ctx context.Context, w *world) error {
 	names := []string{"one", "two"}
 	var s sample
@@ -200,11 +200,11 @@ func deadlock(ctx context.Context, w *world) error {
 	if _, err := w.becomes(ctx, "two", "over", 90*time.Second, succeeded); err != nil {
 		return err
 	}
-	w.see("with one deleted the other succeeded")
+	w.see("after the deletion of one job, the other succeeded")
 	return nil
 }
 
-// full waits until all pods are there and all GPUs taken.
+// full waits until all pods exist and all GPUs are allocated.
 func (w *world) full(ctx context.Context, names []string) (s sample, err error) {
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		if s, err = w.sample(ctx); err != nil {
@@ -218,10 +218,10 @@ func (w *world) full(ctx context.Context, names []string) (s sample, err error) 
 			return s, err
 		}
 	}
-	return s, fmt.Errorf("the GPUs are not taken within a minute: %v", s.Jobs)
+	return s, fmt.Errorf("the GPUs were not allocated within a minute: %v", s.Jobs)
 }
 
-// stuck sees that nothing goes on, and that both jobs say why.
+// stuck checks that neither job makes progress, and that both give the reason.
 func (w *world) stuck(ctx context.Context, names []string) error {
 	insufficient := func(s v1alpha1.LaunchJobStatus) bool {
 		return s.Reason == "Unschedulable" && strings.Contains(s.Message, "Insufficient "+gpu)
@@ -255,7 +255,7 @@ func (w *world) stuck(ctx context.Context, names []string) error {
 		if err := w.named(ctx, name, status.Message); err != nil {
 			return err
 		}
-		w.see("%s says %s: %s", name, status.Reason, status.Message)
+		w.see("%s waits: %s: %s", name, status.Reason, status.Message)
 		say++
 	}
 	w.figure("jobs whose reason is the scheduler's: Insufficient "+gpu, say, "==", 2, "jobs")
@@ -266,7 +266,7 @@ func (w *world) stuck(ctx context.Context, names []string) error {
 	return err
 }
 
-// named sees that the message names a pod that has no node.
+// named checks that the message names a pod without a node.
 func (w *world) named(ctx context.Context, job, message string) error {
 	var pods corev1.PodList
 	if err := w.client.List(ctx, &pods, client.InNamespace(w.ns), client.MatchingLabels{"muster.dev/job": job}); err != nil {
@@ -277,19 +277,19 @@ func (w *world) named(ctx context.Context, job, message string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s names no pod that waits: %s", job, message)
+	return fmt.Errorf("the message of %s names no pending pod: %s", job, message)
 }
 
 const noGang = "NoGangScheduler"
 
-// serves is the sentence of a backend whose kind is not served.
+// serves returns a check for the message of a backend whose kind is not served.
 func serves(backend string) func(v1alpha1.LaunchJobStatus) bool {
 	return func(s v1alpha1.LaunchJobStatus) bool {
 		return s.Reason == noGang && strings.Contains(s.Message, "gang.backend is "+backend+", but this cluster has no ")
 	}
 }
 
-// absent asks for backends that the cluster does not have.
+// absent requests backends that the cluster does not have.
 func absent(ctx context.Context, w *world) error {
 	backends := []string{"volcano", "coscheduling", "kueue", "workload"}
 	for _, b := range backends {
@@ -306,14 +306,14 @@ func absent(ctx context.Context, w *world) error {
 		said[b] = status.Message
 	}
 	w.raw["messages"] = said
-	w.figure("backends whose kind is not served that say so", len(said), "==", 4, "backends")
+	w.figure("backends that report that their kind is not served", len(said), "==", 4, "backends")
 	w.see("%s", said["workload"])
 	_, err := w.show(ctx, "kubectl get lj", "get", "lj")
 	return err
 }
 
-// removed takes a backend's kind away under a controller that has known it, and
-// brings it back.
+// removed removes a backend's kind that the controller has already used, and
+// adds it again.
 func removed(ctx context.Context, w *world) (err error) {
 	defer func() { err = errors.Join(err, undefine(context.WithoutCancel(ctx), volcano())) }()
 	known := func(s v1alpha1.LaunchJobStatus) bool { return s.Reason != "" && s.Reason != noGang }
@@ -346,6 +346,6 @@ func removed(ctx context.Context, w *world) (err error) {
 		return err
 	}
 	w.figure("seconds until a backend that comes back is used", time.Since(began).Seconds(), "<=", 30, "s")
-	w.see("said %s; used %.0f s after it came back", noGang, time.Since(began).Seconds())
+	w.see("reported %s; used %.0f s after it was added again", noGang, time.Since(began).Seconds())
 	return nil
 }

@@ -1,4 +1,4 @@
-// Command gang shows LaunchJobs under real gang schedulers, on the cluster of
+// Command gang runs LaunchJobs under real gang schedulers, on the cluster of
 // test/lab/cluster: Volcano, the coscheduling plugin of scheduler-plugins, and Kueue.
 //
 //	eval "$(go -C test/lab/cluster run . env)"
@@ -8,26 +8,26 @@
 //
 // # Schedulers
 //
-// Each is a module of its own below this folder, which pins it with its sums
+// Each scheduler is a module of its own below this folder, which pins it with its checksums
 // (volcano/go.mod, coscheduling/go.mod, kueue/go.mod). It is built once, into the
 // cluster's directory, and runs as processes of this machine with the administrator's
-// kubeconfig while a row wants it. Its custom resources are those of its module. Both
-// are gone when the row has ended. Kueue's webhooks see the pods of our
-// namespaces alone (kueue.go). What a run that was killed has left, the next one
-// takes away (scheduler.go).
+// kubeconfig during the rows that need it. Its custom resources are those of its module. Processes and
+// custom resources are removed after the row. Kueue's webhooks are called only for pods of our
+// namespaces (kueue.go). If a run was killed, the next one removes everything that it
+// left behind (scheduler.go).
 //
 // # GPUs
 //
-// node1 gets four nvidia.com/gpu in its status, as a device plugin would give it.
-// Nothing uses them; that they are counted is what matters, and the
+// node1 gets four nvidia.com/gpu in its status, as from a device plugin.
+// No program uses them. It only matters that the
 // schedulers, the kubelet and quotas count them.
 //
 // # Rows
 //
-// A row (main.go) has a namespace of its own and the controller of images/deploy, and
-// says what has to be seen. What the API server says about pods and jobs is
-// sampled four times a second all the while, and kept: raw/gang-ROW.json in
-// $MUSTER_OUT, with what kubectl prints; the schedulers' own words are in
-// raw/gang-PROGRAM.log. Figures go into SUITE.json (main.go). A row that did not
-// go as it says fails the command.
+// Each row (main.go) has a namespace of its own and the controller of images/deploy, and
+// defines what must be observed. The state of pods and jobs in the API server is
+// sampled four times a second, and saved in raw/gang-ROW.json in
+// $MUSTER_OUT, with the output of kubectl. The schedulers' output is in
+// raw/gang-PROGRAM.log. Figures go into SUITE.json (main.go). If a row fails,
+// the command fails.
 package main

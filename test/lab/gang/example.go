@@ -13,8 +13,8 @@ import (
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
-// fromExample plays the example of a scheduler, with an image of the cluster, and looks for what its
-// README says that it prints.
+// fromExample runs the example of a scheduler, with an image of the cluster, and checks that it prints
+// the line in its README.
 func fromExample(scheduler string) func(ctx context.Context, w *world) error {
 	return func(ctx context.Context, w *world) error {
 		name := "gang-" + scheduler
@@ -50,7 +50,7 @@ func fromExample(scheduler string) func(ctx context.Context, w *world) error {
 		}
 		line := readme.Said(log)
 		if line == "" {
-			return errors.New("it did not print what its README says:\n" + log)
+			return errors.New("the output does not match the README:\n" + log)
 		}
 		w.see("%s printed: %s", name, line)
 		return nil

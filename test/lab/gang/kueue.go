@@ -31,8 +31,8 @@ import (
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
-// webhooksAt is where Kueue listens, by testdata/kueue.yaml: a process of the API
-// server's machine needs no Service.
+// webhooksAt is Kueue's address in testdata/kueue.yaml. It needs no Service, because Kueue is a process of the API
+// server's machine.
 const webhooksAt = "https://127.0.0.1:19443"
 
 func kueue() module {
@@ -46,8 +46,8 @@ func kueue() module {
 	return m
 }
 
-// hook registers Kueue's webhooks for its own kinds, and for pods of our
-// namespaces alone: the pods of all others are made without it.
+// hook registers Kueue's webhooks for its own kinds, and for pods only in our
+// namespaces. Pods in other namespaces are created without it.
 func (w *world) hook(ctx context.Context, m module) error {
 	ca, err := certify(w.dir)
 	if err != nil {
@@ -83,7 +83,7 @@ func (w *world) hook(ctx context.Context, m module) error {
 	return kube.Apply(ctx, corev1.NamespaceDefault, mutating, validating)
 }
 
-// queues makes Kueue's queue of four GPUs, once Kueue answers.
+// queues creates Kueue's queue of four GPUs, as soon as Kueue's webhooks answer.
 func (w *world) queues(ctx context.Context) error {
 	text, err := testdata.ReadFile("testdata/kueue-queues.yaml")
 	if err != nil {
@@ -106,7 +106,7 @@ func unhook(ctx context.Context) error {
 	return err
 }
 
-// foreign: neither pods nor Kueue's own kinds.
+// foreign reports whether the rules are about neither pods nor Kueue's own kinds.
 func foreign(rules []admissionv1.RuleWithOperations) bool {
 	return !slices.ContainsFunc(rules, func(r admissionv1.RuleWithOperations) bool {
 		return r.APIGroups[0] == "kueue.x-k8s.io" || r.APIGroups[0] == "" && r.Resources[0] == "pods"
@@ -125,7 +125,7 @@ func ours(rules []admissionv1.RuleWithOperations) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{owner: "row"}}
 }
 
-// certify writes tls.key and tls.crt for 127.0.0.1, for an hour, and gives the
+// certify writes tls.key and tls.crt for 127.0.0.1, valid for an hour, and returns the
 // certificate, which is its own authority.
 func certify(dir string) ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -150,8 +150,8 @@ func certify(dir string) ([]byte, error) {
 	return crt, errors.Join(err, os.WriteFile(filepath.Join(dir, "tls.crt"), crt, 0o600))
 }
 
-// topology runs jobs of a ps and a worker, one after the other, with the affinity
-// of both and without, under the same scheduler.
+// topology runs jobs with a ps and a worker, one after the other, with an affinity between
+// them and without, under the same scheduler.
 func topology(ctx context.Context, w *world) error {
 	together := map[string]int{}
 	nodes := map[string]string{}
@@ -181,13 +181,13 @@ func topology(ctx context.Context, w *world) error {
 		}
 	}
 	w.raw["nodes"] = nodes
-	w.figure("of 3 jobs with the affinity ps,worker, those with both on one node", together["near"], "==", each, "jobs")
-	w.figure("of 3 jobs without, those with both on one node", together["free"], "", 0, "jobs")
+	w.figure("jobs with both on one node, of 3 with the affinity ps,worker", together["near"], "==", each, "jobs")
+	w.figure("jobs with both on one node, of 3 without", together["free"], "", 0, "jobs")
 	w.see("ps and worker shared a node in %d of %d jobs with the affinity, in %d of %d without", together["near"], each, together["free"], each)
 	return nil
 }
 
-// nodesOf gives the node of each pod of a job.
+// nodesOf returns the node of each pod of a job.
 func (w *world) nodesOf(ctx context.Context, job string) (map[string]string, error) {
 	var pods corev1.PodList
 	if err := w.client.List(ctx, &pods, client.InNamespace(w.ns), client.MatchingLabels{"muster.dev/job": job}); err != nil {

@@ -18,7 +18,7 @@ import (
 )
 
 func main() {
-	log.SetLogger(logr.Discard()) // controller-runtime's
+	log.SetLogger(logr.Discard()) // silences controller-runtime
 	p := table.Program{Name: "gang", Build: build, Begin: begin}
 	for _, r := range rows() {
 		p.Rows = append(p.Rows, table.Row{Key: r.key, What: r.what, Play: r.see})
@@ -26,7 +26,7 @@ func main() {
 	p.Main()
 }
 
-// build makes the schedulers.
+// build builds the schedulers.
 func build(ctx context.Context) error {
 	for _, m := range modules() {
 		if _, err := m.Build(ctx); err != nil {
@@ -48,7 +48,7 @@ func begin(ctx context.Context) error {
 	return kube.Controller(ctx, "images/deploy", time.Now().UTC().Format(time.RFC3339))
 }
 
-// see plays the row, and keeps its figures.
+// see runs the row and saves its figures.
 func (r row) see(ctx context.Context, out string) (seen []string, err error) {
 	dir, err := os.MkdirTemp("", "muster-gang")
 	if err != nil {
@@ -64,7 +64,7 @@ func (r row) see(ctx context.Context, out string) (seen []string, err error) {
 	return w.seen, errors.Join(err, w.record())
 }
 
-// play runs a row, and leaves nothing of it.
+// play runs a row, and removes everything that it created.
 func play(ctx context.Context, w *world) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
 	defer cancel()
@@ -75,7 +75,7 @@ func play(ctx context.Context, w *world) (err error) {
 	var s *scheduler
 	defer func() {
 		if err != nil {
-			said, _ := kube.Kubectl(after, w.ns, nil, "get", "lj,pods", "-o", "wide") // it is said beside the error
+			said, _ := kube.Kubectl(after, w.ns, nil, "get", "lj,pods", "-o", "wide") // best effort: the list explains the error
 			err = fmt.Errorf("%w\n%s", err, said)
 		}
 		err = errors.Join(err, w.close(after))
@@ -107,15 +107,15 @@ func play(ctx context.Context, w *world) (err error) {
 	return w.row.judge(w, samples)
 }
 
-// row is what happens in a namespace, and what has to be seen.
+// row is a test in a namespace of its own, and the checks of its samples.
 type row struct {
-	key    string // on the command line
+	key    string // name on the command line
 	what   string
-	gpus   int           // of node1
-	module func() module // of the scheduler that runs meanwhile; nil: the cluster's own alone
-	conf   string        // its configuration, of testdata
+	gpus   int           // number of GPUs of node1
+	module func() module // of the gang scheduler; nil: only the cluster's own scheduler
+	conf   string        // the scheduler's configuration, in testdata
 	play   func(ctx context.Context, w *world) error
-	judge  func(w *world, samples []sample) error // nil: play has seen all
+	judge  func(w *world, samples []sample) error // nil: play checks everything
 }
 
 func rows() []row {
@@ -131,18 +131,18 @@ func rows() []row {
 		{key: "example-volcano", what: "examples/gang-volcano", module: volcano, conf: "volcano.yaml", play: fromExample("volcano")},
 		{key: "example-coscheduling", what: "examples/gang-coscheduling", module: coscheduling, conf: "coscheduling.yaml", play: fromExample("coscheduling")},
 		{key: "example-kueue", what: "examples/gang-kueue", module: kueue, conf: "kueue.yaml", play: fromExample("kueue")},
-		{key: "removed", what: "a backend that is taken away, and comes back", play: removed},
+		{key: "removed", what: "a backend is removed, and added again", play: removed},
 	}
 }
 
-// figure keeps a figure; name says what it counts in this row.
+// figure records a figure; name says what it counts in this row.
 func (w *world) figure(name string, value any, op string, bar float64, unit string) {
 	w.raw[name] = value
 	w.figures = append(w.figures, figure.Row{Name: "gang " + w.row.key + ": " + name, Log: name, Op: op, Bar: bar, Unit: unit})
 }
 
-// record writes what was seen, and the row's figures. The error says which one
-// missed its bar.
+// record writes the raw data and the row's figures. The error names the figures that
+// missed their bars.
 func (w *world) record() error {
 	kept, err := figure.Keep(w.out, "make e2e-gang", "gang-"+w.row.key, w.raw, w.figures...)
 	return errors.Join(err, figure.Missed(kept))

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOthers: a pod of another job that has a node shows, while the first job has all its own.
+// TestOthers checks that bound pods of another job are counted while the first job has all of its pods.
 func TestOthers(t *testing.T) {
 	at := func(a, ended, b int) sample {
 		return sample{Jobs: map[string]seen{"a": {Bound: a, Ended: ended}, "b": {Bound: b}}}

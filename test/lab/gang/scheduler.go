@@ -41,14 +41,14 @@ func coscheduling() module {
 	return m
 }
 
-// scheduler is a gang scheduler that runs: its custom resources and processes.
+// scheduler is a running gang scheduler: its custom resources and processes.
 type scheduler struct {
 	module    module
 	processes []*program.Process
 }
 
 // bring applies the module's custom resources, and starts its programs with a
-// configuration of testdata.
+// configuration in testdata.
 func (w *world) bring(ctx context.Context, m module, conf string) (*scheduler, error) {
 	s := &scheduler{module: m}
 	bin, err := m.Build(ctx)
@@ -92,7 +92,7 @@ func (w *world) bring(ctx context.Context, m module, conf string) (*scheduler, e
 	return s, nil
 }
 
-// died tells of the first program that is no longer there.
+// died returns an error if one of the programs has ended.
 func (s *scheduler) died() error {
 	for _, p := range s.processes {
 		if err := p.Died(); err != nil {
@@ -102,15 +102,15 @@ func (s *scheduler) died() error {
 	return nil
 }
 
-// leave takes the custom resources away, and ends the programs: they may have
-// finalizers to remove.
+// leave deletes the custom resources, and then stops the programs, which may have to remove
+// finalizers.
 func (s *scheduler) leave(ctx context.Context) error {
 	err := errors.Join(s.died(), undefine(ctx, s.module))
 	if s.module.folder == "kueue" {
 		err = errors.Join(err, unhook(ctx))
 	}
 	for _, p := range s.processes {
-		_ = p.End() // died has spoken for those that are gone
+		_ = p.End() // died has reported programs that ended by themselves
 	}
 	return err
 }
@@ -149,23 +149,23 @@ func undefine(ctx context.Context, m module) error {
 	return err
 }
 
-// module is where programs and custom resources of a scheduler come from.
+// module is the source of a scheduler's programs and custom resources.
 type module struct {
 	program.Module
-	folder string   // of its go.mod, below this one
+	folder string   // folder of its go.mod, below this one
 	crds   []string // files below its path
 }
 
 func modules() []module { return []module{volcano(), coscheduling(), kueue()} }
 
-// pinned is the module of a folder.
+// pinned returns the module of a folder.
 func pinned(folder, path string, commands ...string) module {
 	return module{folder: folder, Module: program.Module{
 		Dir: filepath.Join("test", "lab", "gang", folder), Path: path, Name: filepath.Base(path), Commands: commands,
 	}}
 }
 
-// files are the paths of the module's custom resources.
+// files returns the paths of the module's custom resources.
 func (m module) files(ctx context.Context) (list []string, err error) {
 	dir, err := m.Source(ctx)
 	for _, name := range m.crds {
@@ -174,7 +174,7 @@ func (m module) files(ctx context.Context) (list []string, err error) {
 	return list, err
 }
 
-// sweep takes away what a run that was killed has left.
+// sweep removes everything that a killed run left behind.
 func sweep(ctx context.Context, c client.Client) error {
 	if err := errors.Join(unhook(ctx), release(ctx, c)); err != nil {
 		return err
@@ -190,7 +190,7 @@ func sweep(ctx context.Context, c client.Client) error {
 	return kube.GPUs(ctx, gpuNode, 0)
 }
 
-// release takes off the finalizers that nobody is left to take off.
+// release removes finalizers, because the controllers that would remove them no longer run.
 func release(ctx context.Context, c client.Client) error {
 	for _, kind := range []schema.GroupVersionKind{
 		{Version: "v1", Kind: "Pod"},

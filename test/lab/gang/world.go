@@ -25,22 +25,22 @@ import (
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
-const owner = "muster.dev/gang" // label of our namespaces
+const owner = "muster.dev/gang" // label of the rows' namespaces
 
-// world is one run of a row: its namespace, what was sampled and what was seen.
+// world is one run of a row: its namespace, samples and observations.
 type world struct {
 	row     row
 	ns      string
 	out     string // directory of the figures
-	dir     string // of our own files
+	dir     string // for temporary files
 	client  client.WithWatch
-	raw     map[string]any // what is kept
+	raw     map[string]any // raw data to save
 	figures []figure.Row
 	seen    []string
 	began   time.Time
 }
 
-// newClient talks to the cluster of KUBECONFIG.
+// newClient returns a client for the cluster of KUBECONFIG.
 func newClient() (client.WithWatch, error) {
 	cfg, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {
@@ -56,32 +56,32 @@ func newClient() (client.WithWatch, error) {
 	return client.NewWithWatch(cfg, client.Options{Scheme: scheme})
 }
 
-// open makes the row's namespace.
+// open creates the row's namespace.
 func (w *world) open(ctx context.Context) error {
 	w.ns, w.began = "gang-"+w.row.key+"-"+strings.ToLower(rand.Text()[:5]), time.Now()
 	return kube.Open(ctx, w.ns, owner)
 }
 
-// close takes the namespace away, and waits for it: schedulers and custom resources
-// go after it.
+// close deletes the namespace, and waits until it is gone, because schedulers and custom resources
+// are removed next.
 func (w *world) close(ctx context.Context) error {
 	_, err := kube.Kubectl(ctx, w.ns, nil, "delete", "namespace", w.ns, "--timeout=90s")
 	return err
 }
 
-// see keeps what was seen, for the table.
+// see adds an observation to the table.
 func (w *world) see(format string, args ...any) {
 	w.seen = append(w.seen, fmt.Sprintf(format, args...))
 }
 
-// show keeps what a user sees who types this.
+// show saves the output of a kubectl command.
 func (w *world) show(ctx context.Context, key string, args ...string) (string, error) {
 	text, err := kube.Kubectl(ctx, w.ns, nil, args...)
 	w.raw[key] = strings.Split(strings.TrimSpace(text), "\n")
 	return text, err
 }
 
-// manifest reads a LaunchJob of testdata, under a name.
+// manifest reads a LaunchJob in testdata, and sets its name.
 func manifest(file, name string, change ...func(*v1alpha1.LaunchJob)) (*v1alpha1.LaunchJob, error) {
 	text, err := testdata.ReadFile("testdata/" + file)
 	if err != nil {
@@ -98,7 +98,7 @@ func manifest(file, name string, change ...func(*v1alpha1.LaunchJob)) (*v1alpha1
 	return job, nil
 }
 
-// apply creates jobs of a manifest, all with one kubectl.
+// apply creates jobs from a manifest, with a single kubectl.
 func (w *world) apply(ctx context.Context, file string, names []string, change ...func(*v1alpha1.LaunchJob)) error {
 	var jobs []any
 	for _, name := range names {
@@ -111,7 +111,7 @@ func (w *world) apply(ctx context.Context, file string, names []string, change .
 	return kube.Apply(ctx, w.ns, jobs...)
 }
 
-// gang asks for a backend.
+// gang returns a change that sets the backend.
 func gang(backend string) func(*v1alpha1.LaunchJob) {
 	g := v1alpha1.Gang{Backend: backend}
 	if backend == "kueue" {
@@ -120,7 +120,7 @@ func gang(backend string) func(*v1alpha1.LaunchJob) {
 	return func(j *v1alpha1.LaunchJob) { j.Spec.Gang = &g }
 }
 
-// becomes waits until the status of a job is as ok wants it.
+// becomes waits until ok accepts the status of a job.
 func (w *world) becomes(ctx context.Context, name, what string, limit time.Duration, ok func(v1alpha1.LaunchJobStatus) bool) (v1alpha1.LaunchJobStatus, error) {
 	deadline := time.Now().Add(limit)
 	for {
@@ -140,27 +140,27 @@ func (w *world) becomes(ctx context.Context, name, what string, limit time.Durat
 	}
 }
 
-// period is that of the samples.
+// period is the interval between samples.
 const period = 250 * time.Millisecond
 
-// sample is what the API server said at one moment.
+// sample is the state in the API server at one moment.
 type sample struct {
-	T    float64         `json:"t"` // seconds since the row began
+	T    float64         `json:"t"` // seconds since the start of the row
 	Jobs map[string]seen `json:"jobs"`
 }
 
 // seen is a job in a sample.
 type seen struct {
 	Pods   int    `json:"pods"`
-	Bound  int    `json:"bound"`  // that have a node
+	Bound  int    `json:"bound"`  // pods with a node
 	Worker int    `json:"worker"` // of these, workers
-	Ended  int    `json:"ended"`  // and these have left it
+	Ended  int    `json:"ended"`  // of these, ended pods
 	Phase  string `json:"phase"`
 	Reason string `json:"reason,omitempty"`
 	Words  string `json:"message,omitempty"`
 }
 
-// sampling samples until stop is called, which gives what there was.
+// sampling samples until stop is called, which returns the samples.
 func (w *world) sampling(ctx context.Context) (stop func() ([]sample, error)) {
 	ctx, cancel := context.WithCancel(ctx)
 	var list []sample
@@ -222,7 +222,7 @@ func (w *world) sample(ctx context.Context) (sample, error) {
 	return s, nil
 }
 
-// firstBound is the job that had pods on nodes before the others; "" while none has.
+// firstBound returns the job that had pods on nodes first, or "" if none has.
 func firstBound(list []sample) string {
 	for _, s := range list {
 		for _, name := range slices.Sorted(maps.Keys(s.Jobs)) {
@@ -234,8 +234,8 @@ func firstBound(list []sample) string {
 	return ""
 }
 
-// others gives how many pods of the other jobs had nodes, in each sample from the
-// first pod of job that had one to the first of its pods that has left it.
+// others returns the number of bound pods of the other jobs, for each sample from the
+// first bound pod of job until its first ended pod.
 func others(list []sample, job string) (bound []float64) {
 	for _, s := range list {
 		j := s.Jobs[job]

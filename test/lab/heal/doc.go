@@ -1,5 +1,5 @@
-// Command heal shows on a real cluster that jobs go on by themselves: real
-// frameworks, whose ranks, pods, nodes and cables are taken away while they train.
+// Command heal shows on a real cluster that jobs recover by themselves: it runs real
+// frameworks, and removes ranks, pods, nodes and cables while they train.
 //
 //	eval "$(go -C test/lab/cluster run . env)"
 //	test/lab/run heal              all rows
@@ -10,23 +10,23 @@
 // # Rows
 //
 // A row (row.go) is a job: pods of images/frameworks on both nodes, a script of
-// testdata, what happens to it meanwhile, and what has to be seen. The scripts
-// say what they do in lines of JSON, by this machine's clock, which is that of the
-// nodes too (testdata/heal.py): where an attempt begins, from which step it goes
-// on, which processes of an earlier one still live. Pods that are taken away are
-// made anew by a loop that knows nothing of Muster (world.go). A row is run so
-// often as it says; each run has a namespace of its own.
+// testdata, the event that interrupts it, and the checks. The scripts
+// print their progress as lines of JSON, with times of this machine's clock, which the
+// nodes share (testdata/heal.py): where an attempt starts, the step from which it
+// continues, and how many processes of an earlier attempt are still running. A loop that knows nothing of Muster
+// (world.go, strike.go) creates removed pods again. Each row has a number of runs, and
+// each run has a namespace of its own.
 //
-// # What it needs
+// # Requirements
 //
-// The cluster of test/lab/cluster, since nodes are powered off and cables pulled; the
+// The rows need the cluster of test/lab/cluster, because they power off nodes and unplug cables; the
 // image of images/frameworks on it (make frameworks-image); and the Python environments that
-// `test/lab/run frameworks -install` makes.
+// `test/lab/run frameworks -install` installs.
 //
 // # Figures
 //
-// heal.json in $MUSTER_OUT has every run; SUITE.json the figures with bars (main.go): runs
-// that did not recover, processes of an old attempt that were still there, ports
-// used twice, seconds from a loss to the first line of the next attempt. A run
-// that did not go as its row says fails the command.
+// heal.json in $MUSTER_OUT has every run, and SUITE.json the figures with bars (main.go): runs
+// that did not recover, processes of an old attempt that were still running, ports
+// that two attempts used, seconds from a loss to the first line of the next attempt. If a run
+// fails, the command fails.
 package main

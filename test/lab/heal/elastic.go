@@ -17,17 +17,17 @@ import (
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
-// join is what the members of a job without a launcher run.
+// join returns the command of the members of a job without a launcher.
 func join(size int, flags []string, command ...string) []string {
 	return append(append(append([]string{"join", fmt.Sprintf("--workers=%d", size)}, flags...), "--"), command...)
 }
 
-// lateBy is how much later than the others the last member comes.
+// lateBy is how much later than the others the last member starts.
 const lateBy = 60 * time.Second
 
-// joinRows: jobs without a launcher.
+// joinRows returns the rows of jobs without a launcher.
 func joinRows() []row {
-	token := "MUSTER_TOKEN=only-for-this-test-and-long-enough" //nolint:gosec // G101: as it says
+	token := "MUSTER_TOKEN=only-for-this-test-and-long-enough" //nolint:gosec // G101: the name says so
 	die := []string{token, "HEAL_DIE=1:7", "HEAL_STEPS=12", "HEAL_PAUSE=0.1"}
 	return []row{
 		{key: "join/rank", what: "PyTorch under agent join: a rank is killed", venv: "torch", alone: true, ci: true, times: 10,
@@ -47,8 +47,8 @@ func joinRows() []row {
 	}
 }
 
-// comesLate has a member come when the others have waited for long, and takes down
-// when the cluster calls it ready.
+// comesLate creates a member after the others have waited for a long time, and records
+// when the cluster reports it as Ready.
 func comesLate(i int) func(ctx context.Context, w *world) error {
 	return func(ctx context.Context, w *world) error {
 		if err := await.Pause(ctx, lateBy); err != nil {
@@ -63,10 +63,10 @@ func comesLate(i int) func(ctx context.Context, w *world) error {
 	}
 }
 
-// replacesZero takes rank 0's pod away while the others wait, and has the last
-// member come afterwards.
+// replacesZero replaces rank 0's pod while the members wait, and creates the last
+// member afterwards.
 func replacesZero(ctx context.Context, w *world) error {
-	if err := w.await(ctx, func() bool { _, err := says("rank 2")(w); return err == nil }); err != nil { // it is waited for
+	if err := w.await(ctx, func() bool { _, err := says("rank 2")(w); return err == nil }); err != nil { // the members wait for rank 2
 		return err
 	}
 	if _, err := kube.Kubectl(ctx, w.ns, nil, "delete", "pod", worker(0), "--force", "--grace-period=0", "--wait=false"); err != nil {
@@ -81,8 +81,8 @@ func replacesZero(ctx context.Context, w *world) error {
 	return w.make(ctx, 2)
 }
 
-// soonTogether: from when the last member was ready to the first line of a rank;
-// beside it, from that member's PID 1 to the first process and to that line.
+// soonTogether measures the time from the last member's Ready to the first line of a rank. It also
+// measures the time from the start of that member's PID 1 to the first process and to that line.
 func soonTogether(last int) want {
 	return func(w *world) (string, error) {
 		came, began := 0.0, math.Inf(1)
@@ -94,7 +94,7 @@ func soonTogether(last int) want {
 		}
 		first := w.firstOf(0)
 		if came == 0 || w.struck.IsZero() {
-			return "", errors.New("the last member said nothing, or never was ready")
+			return "", errors.New("the last member printed nothing, or was never Ready")
 		}
 		took := max(0, first.Sub(w.struck).Seconds())
 		spoke := float64(first.UnixMicro())/1e6 - came
@@ -106,34 +106,34 @@ func soonTogether(last int) want {
 	}
 }
 
-// saidTimes: so many members say this, or more.
+// saidTimes checks that at least n lines contain words.
 func saidTimes(n int, words string) want {
 	return func(w *world) (string, error) {
 		got := strings.Count(strings.Join(w.text(), "\n"), words)
 		if got < n {
-			return "", fmt.Errorf("%d say %q, not %d", got, words, n)
+			return "", fmt.Errorf("%d lines with %q, not %d", got, words, n)
 		}
 		return "each says: " + words, nil
 	}
 }
 
-// saidBy: so many ranks came to their end.
+// saidBy checks that n ranks finished.
 func saidBy(n int) want {
 	return func(w *world) (string, error) {
 		if got := len(w.said("end")); got != n {
-			return "", fmt.Errorf("%d ranks came to their end, not %d", got, n)
+			return "", fmt.Errorf("%d ranks finished, not %d", got, n)
 		}
 		return fmt.Sprintf("%d ranks", n), nil
 	}
 }
 
-// elasticRows: workers come and go while the job runs.
+// elasticRows returns the rows in which workers join and leave while the job runs.
 func elasticRows() []row {
 	flags := []string{"--min-workers=2", "--max-workers=5"}
 	return []row{
-		{key: "elastic/torchrun", what: "torchrun c10d: 3, 5 and 2 workers, that with the store among those that go", venv: "torch", ci: true,
+		{key: "elastic/torchrun", what: "torchrun c10d: 3, 5 and 2 workers; the one with the store leaves, too", venv: "torch", ci: true,
 			flags: flags, argv: []string{"torchrun", "{scripts}/torch_elastic.py"}, during: resizes(3, 5, 2), wants: []want{sizes(3, 5, 2), neverBehind}},
-		{key: "elastic/script", what: "a PyTorch script, begun anew by us: 3, 5 and 2 workers", venv: "torch",
+		{key: "elastic/script", what: "a PyTorch script, restarted by agent run: 3, 5 and 2 workers", venv: "torch",
 			flags: append(flags, framework+"torch"), argv: python("torch_elastic.py"), during: resizes(3, 5, 2), wants: []want{sizes(3, 5, 2), neverBehind}},
 		{key: "elastic/horovod", what: "Horovod elastic over agent hosts: 2, 3 and 2 workers", venv: "horovod", also: []string{"torch"}, workers: 2,
 			flags: []string{"--min-workers=2", "--max-workers=3"}, argv: append([]string{"horovodrun", "--gloo"}, python("horovod_elastic.py")...),
@@ -141,13 +141,13 @@ func elasticRows() []row {
 	}
 }
 
-// elastic: the row says itself how many workers there are to be.
+// elastic reports whether the row's flags set the number of workers.
 func (r row) elastic() bool {
 	return slices.ContainsFunc(r.flags, func(flag string) bool { return strings.HasPrefix(flag, "--min-workers") })
 }
 
-// resizes makes pods, or deletes the first and others of those that there are, for
-// one size of the world after the other, and then says that it is enough.
+// resizes creates or deletes workers for each size of the world in turn, and ends the job after
+// the last one. It deletes the first worker and others.
 func resizes(of ...int) func(ctx context.Context, w *world) error {
 	return func(ctx context.Context, w *world) error {
 		var there []int
@@ -166,7 +166,7 @@ func resizes(of ...int) func(ctx context.Context, w *world) error {
 				}
 				there = append(there, i)
 			}
-			for len(there) > size { // every second one, so that holes are left
+			for len(there) > size { // every second one, to leave gaps
 				at := (len(there) - size) % 2
 				if _, err := kube.Kubectl(ctx, w.ns, nil, "delete", "pod", worker(there[at]), "--wait=false"); err != nil {
 					return err
@@ -181,8 +181,8 @@ func resizes(of ...int) func(ctx context.Context, w *world) error {
 	}
 }
 
-// worlds are the sizes of the world in which steps were saved, each time that it
-// was another.
+// worlds returns the sizes of the world in which steps were saved, without
+// repetitions.
 func (w *world) worlds() (list []int) {
 	for _, l := range w.said("saved") {
 		if len(list) == 0 || list[len(list)-1] != l.World {
@@ -200,8 +200,8 @@ func (w *world) worldNow() int {
 	return list[len(list)-1]
 }
 
-// sizes: the script has seen these, one after the other. Others in between are
-// those of some pods that came or went before the rest.
+// sizes checks that the script saw these sizes in order. Other sizes in between occur
+// when some pods joined or left before the others.
 func sizes(of ...int) want {
 	return func(w *world) (string, error) {
 		seen, rest := w.worlds(), of
@@ -217,18 +217,18 @@ func sizes(of ...int) want {
 	}
 }
 
-// neverBehind: no rank began at a step before one that had been saved.
+// neverBehind checks that no rank started at a step before the last saved one.
 func neverBehind(w *world) (string, error) {
 	saved := w.said("saved")
 	for _, b := range w.said("begin") {
 		for _, s := range saved {
 			if s.T < b.T && s.Step > b.Step {
-				return "", fmt.Errorf("a rank began at step %d when step %d had been saved", b.Step, s.Step)
+				return "", fmt.Errorf("a rank started at step %d after step %d was saved", b.Step, s.Step)
 			}
 		}
 	}
 	if len(saved) == 0 {
 		return "", errors.New("nothing was saved")
 	}
-	return fmt.Sprintf("%d steps, none of them lost after it was saved", saved[len(saved)-1].Step), nil
+	return fmt.Sprintf("%d steps, no saved step was lost", saved[len(saved)-1].Step), nil
 }

@@ -26,7 +26,7 @@ import (
 //go:embed testdata/*.py
 var scripts embed.FS
 
-// options are the command line.
+// options holds the flags of the command line.
 type options struct {
 	rows              string
 	ci, list, verbose bool
@@ -37,15 +37,15 @@ func main() { program.Main("heal", run) }
 
 func run(ctx context.Context) error {
 	var o options
-	flag.StringVar(&o.rows, "rows", "", "only these and those below them, separated by commas")
-	flag.BoolVar(&o.ci, "ci", false, "only the subset that CI runs, each once")
+	flag.StringVar(&o.rows, "rows", "", "run only these `ROWS` and the rows below them, separated by commas [all]")
+	flag.BoolVar(&o.ci, "ci", false, "run only the rows that CI runs, each once")
 	flag.BoolVar(&o.list, "list", false, "list the rows")
 	flag.BoolVar(&o.verbose, "v", false, "show the launcher's output of every run")
-	flag.IntVar(&o.times, "times", 0, "run each row `N` times (default: as often as it says)")
+	flag.IntVar(&o.times, "times", 0, "run each row `N` times [the row's own number]")
 	flag.Parse()
 	list := chosen(rows(), o)
 	if len(list) == 0 {
-		return fmt.Errorf("-rows=%s: there is none; -list lists them", o.rows)
+		return fmt.Errorf("-rows=%s: no such row; -list lists all rows", o.rows)
 	}
 	if o.list {
 		for _, r := range list {
@@ -76,7 +76,7 @@ func run(ctx context.Context) error {
 	return report(results)
 }
 
-// noted takes down whether the launcher has reported a hang.
+// noted records whether the launcher reported a hang.
 func noted(key string, took time.Duration, w *world) error {
 	dir, err := figure.Dir()
 	if err != nil {
@@ -112,7 +112,7 @@ func runOnce(ctx context.Context, o options, r row, n int, dir string) result {
 	return res
 }
 
-// chosen are the rows of a list of keys, where a key chooses the rows below it too.
+// chosen returns the rows of a list of keys. A key also selects the rows below it.
 func chosen(all []row, o options) (list []row) {
 	for _, r := range all {
 		if o.ci && !r.ci || !table.Asked(o.rows, r.key) {
@@ -135,13 +135,13 @@ type result struct {
 	Key     string             `json:"key"`
 	What    string             `json:"what"`
 	Run     int                `json:"run"`
-	Wanted  bool               `json:"wanted"` // else it is only shown
+	Wanted  bool               `json:"wanted"` // false: only shown for comparison
 	Pass    bool               `json:"pass"`
 	Seen    string             `json:"seen,omitempty"`
 	Why     string             `json:"why,omitempty"`
 	Seconds float64            `json:"seconds"`
-	Old     int                `json:"old"`   // processes of an earlier attempt that lived beside a later one
-	Ports   int                `json:"ports"` // used by two attempts
+	Old     int                `json:"old"`   // processes of an earlier attempt that ran during a later one
+	Ports   int                `json:"ports"` // ports used by two attempts
 	Figures map[string]float64 `json:"figures,omitempty"`
 }
 
@@ -155,7 +155,7 @@ func verdict(r result) string {
 	return "shown"
 }
 
-// bars are those of issue 7's figures; what has none is only kept.
+// bars are the bars of the figures. Figures without a bar are only recorded.
 var bars = map[string]float64{
 	"seconds from a rank's death to the new attempt's first line, 20 workers, without the program's own start": 3,
 	"seconds from a pod's deletion to the new attempt's first line":                                            90,
@@ -163,8 +163,8 @@ var bars = map[string]float64{
 	"seconds from the last of 20 members being ready to the first rank's line":                                 1,
 }
 
-// report prints the table, and writes heal.json and the figures. The error says
-// that something did not go as its row says.
+// report prints the table, and writes heal.json and the figures. It returns an error if a
+// run failed.
 func report(results []result) error {
 	dir, err := figure.Dir()
 	if err != nil {
@@ -181,7 +181,7 @@ func report(results []result) error {
 	}
 	for _, r := range results {
 		if r.Wanted && !r.Pass {
-			return errors.New("not all went as it should")
+			return errors.New("some runs failed")
 		}
 	}
 	return nil
@@ -189,7 +189,7 @@ func report(results []result) error {
 
 func show(results []result) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "row\truns\tpassed\twhat happens\twhat was seen last")
+	fmt.Fprintln(t, "row\truns\tpassed\tevent\tlast observation")
 	for _, key := range keys(results) {
 		runs, passed, last := 0, 0, result{}
 		for _, r := range results {
@@ -206,7 +206,7 @@ func show(results []result) error {
 	return t.Flush()
 }
 
-// recovered: a run that is only shown came to a good end by itself.
+// recovered reports whether a run that is only shown succeeded by itself.
 func (r result) recovered() bool { return r.Seen == "ended with 0" }
 
 func keys(results []result) (list []string) {
@@ -218,7 +218,7 @@ func keys(results []result) (list []string) {
 	return list
 }
 
-// record writes the figures with their raw numbers.
+// record writes the figures with their raw data.
 func record(dir string, results []result) error {
 	failed := map[string]int{}
 	series := map[string]figure.Series{}
@@ -229,7 +229,7 @@ func record(dir string, results []result) error {
 		} else if r.Wanted {
 			failed[r.Key] += 0
 		}
-		if r.Wanted { // torchrun's own restarts are shown beside ours: they are not ours
+		if r.Wanted { // torchrun's own restarts are only shown for comparison
 			old, ports = old+r.Old, ports+r.Ports
 		}
 		for name, value := range r.Figures {

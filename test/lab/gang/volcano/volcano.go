@@ -2,7 +2,7 @@
 
 // Package volcano pins the Volcano commands that test/lab/gang runs. Nothing is
 // compiled from this package: its imports keep the commands in go.mod and go.sum,
-// so that a plain `go build` finds them. Their custom resources come with the module.
+// so that a plain `go build` finds them. The module also has Volcano's custom resources.
 package volcano
 
 import (

@@ -1,9 +1,9 @@
-"""What the scripts here have in common: what they say, keep, and suffer.
+"""What the scripts here share: records, the checkpoint, and the death of a rank.
 
 Each line is one record: {"heal": WHAT, "attempt": N, "rank": N, "t": SECONDS, ...}.
-HEAL_SHARED is a directory that every worker has, HEAL_STEPS how many steps there are,
-HEAL_PAUSE seconds between them, HEAL_DIE="RANK:STEP" has a rank kill itself there in the
-first attempt (HEAL_BY=torchrun: in the first of torchrun's own), HEAL_SAVE=term has a checkpoint written at SIGTERM only.
+HEAL_SHARED is a directory that every worker has, HEAL_STEPS the number of steps,
+HEAL_PAUSE seconds between steps. HEAL_DIE="RANK:STEP" makes a rank kill itself at that step in the
+first attempt (HEAL_BY=torchrun: in torchrun's first attempt). HEAL_SAVE=term: write a checkpoint only at SIGTERM.
 """
 import json
 import os
@@ -36,7 +36,7 @@ def say(what, **more):
 
 
 def begun(pid="self"):
-    """When a process was started, by the kernel."""
+    """Returns when a process was started, by the kernel's clock."""
     with open(f"/proc/{pid}/stat") as f:
         ticks = int(f.read().rsplit(")", 1)[1].split()[19])
     with open("/proc/uptime") as f:
@@ -45,7 +45,7 @@ def begun(pid="self"):
 
 
 def old():
-    """How many processes of an earlier attempt of this job live beside this one."""
+    """Returns how many processes of an earlier attempt of this job are running."""
     count, ours = 0, f"HEAL_SHARED={shared}".encode()
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -59,7 +59,7 @@ def old():
 
 
 def start():
-    """The first line of an attempt."""
+    """Prints the first line of an attempt."""
     say("start", begun=begun(), pod=begun(1), old=old(), port=os.environ.get("MASTER_PORT", ""), host=socket.gethostname())
 
 
@@ -72,7 +72,7 @@ def load():
 
 
 def save(step, force=False):
-    """Whole or not at all. Every rank has the same state, so any may keep it."""
+    """Writes the checkpoint atomically. Every rank has the same state, so any rank may write it."""
     if not force and (rank != 0 or os.environ.get("HEAL_SAVE") == "term"):
         return
     mine = f"{checkpoint}.{rank}"
@@ -84,7 +84,7 @@ def save(step, force=False):
 
 
 def strike(step):
-    """What befalls a rank after a step."""
+    """Ends the rank after a step, if the test wants that, and otherwise reports the step."""
     if leaving:
         save(step, force=True)
         say("left", step=step)

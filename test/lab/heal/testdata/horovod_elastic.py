@@ -1,5 +1,5 @@
-"""torch_elastic.py for elastic horovodrun. The state is Horovod's own, in the memory
-of the workers that stay; what it has committed is its checkpoint."""
+"""torch_elastic.py for elastic horovodrun. Horovod keeps the state in the memory
+of the remaining workers; the last commit is the checkpoint."""
 import os
 
 import horovod.torch as hvd

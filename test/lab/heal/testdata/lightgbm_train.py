@@ -1,4 +1,4 @@
-"""LightGBM; the model so far is the checkpoint."""
+"""LightGBM. The current model is the checkpoint."""
 import os
 import socket
 

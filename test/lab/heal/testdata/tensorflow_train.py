@@ -1,5 +1,5 @@
-"""ParameterServerStrategy: the chief trains with workers and variables on a ps. A worker
-is killed; what the chief does not get over is begun again, from the chief's checkpoint."""
+"""ParameterServerStrategy: the chief trains with workers, and with variables on a ps. A worker
+is killed. If the chief cannot continue, the job is restarted from the chief's checkpoint."""
 import os
 
 import heal

@@ -1,9 +1,9 @@
 """Counts steps over a group whose size changes, until the file "enough" is in HEAL_SHARED.
 
-Records: "begin" with the size of the world and the step that it goes on from, by each
-rank; "saved" by rank 0 after each checkpoint; "end". A begin whose step is smaller than
-that of a saved before it has lost work. Run as `torchrun torch_elastic.py` under
---min-workers, or as it is with --framework=torch.
+Records: "begin" by each rank, with the size of the world and the step from which it continues;
+"saved" by rank 0 after each checkpoint; "end". A "begin" with a smaller step than
+an earlier "saved" has lost work. Run it as `torchrun torch_elastic.py` under
+--min-workers, or directly with --framework=torch.
 """
 import datetime
 import os
@@ -17,7 +17,7 @@ heal.start()
 dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))
 heal.rank, world = dist.get_rank(), dist.get_world_size()
 first = torch.tensor([heal.load() if heal.rank == 0 else 0])
-dist.broadcast(first, 0)  # one reads, lest two see different checkpoints
+dist.broadcast(first, 0)  # only one rank reads, so that all use the same checkpoint
 step = int(first)
 heal.say("begin", step=step, world=world)
 enough = os.path.join(heal.shared, "enough")

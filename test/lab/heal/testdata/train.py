@@ -1,6 +1,6 @@
-"""Counts steps with a collective in each, from where the checkpoint stands: train.py torch|mpi|plain.
+"""Counts steps, with a collective in each, from the checkpoint on: train.py torch|mpi|plain.
 
-`train.py torch hang`: rank 1 sits in a receive that nobody sends.
+`train.py torch hang`: rank 1 waits for a message that no rank sends.
 """
 import sys
 
@@ -37,7 +37,7 @@ def of_plain():
 
 
 reduce, world = {"torch": of_torch, "mpi": of_mpi, "plain": of_plain}[sys.argv[1]]()
-# One reads, lest two see different checkpoints.
+# Only one rank reads, so that all use the same checkpoint.
 step = reduce(heal.load() if heal.rank == 0 or world == 1 else 0)
 heal.say("begin", step=step, world=world)
 while step < heal.steps:

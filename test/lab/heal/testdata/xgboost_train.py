@@ -1,4 +1,4 @@
-"""XGBoost over its tracker; the model so far is the checkpoint."""
+"""XGBoost with its tracker. The current model is the checkpoint."""
 import os
 
 import heal
@@ -16,7 +16,7 @@ if int(task) == 0:
     tracker.start()
 
 with collective.CommunicatorContext(dmlc_tracker_uri=address, dmlc_tracker_port=port, dmlc_task_id=task):
-    # One looks, lest two see different checkpoints.
+    # Only one rank reads, so that all use the same checkpoint.
     step = int(collective.broadcast(heal.load(), 0))
     heal.say("begin", step=step, world=collective.get_world_size())
 
