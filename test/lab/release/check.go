@@ -14,18 +14,18 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// bench is where a release is tried: with its files, and programs of other projects beside them.
+// bench holds a release and the programs and directories that the checks use.
 type bench struct {
-	dir     string // the release
+	dir     string // directory of the release
 	tmp     string
 	root    string
 	version string
 	commit  string
 	images  []pushed
-	served  oci.Registry // on this machine
+	served  oci.Registry // a registry on this machine
 }
 
-// trial is something that is tried. try returns what is worth knowing when it went well.
+// trial is a check. try returns details for the output if the check passes.
 type trial struct {
 	what string
 	try  func(context.Context) (string, error)
@@ -34,12 +34,12 @@ type trial struct {
 func (b *bench) trials() []trial {
 	return []trial{
 		{"checksums match, and list every file", b.checksums},
-		{"linux/amd64 archive: its programs say version, commit and protocol", b.amd64},
+		{"linux/amd64 archive: its programs print version, commit and protocol", b.amd64},
 		{"linux/arm64 archive: the same under qemu-user", b.arm64},
 		{"client archives: the program is of this commit, for its platform", b.clients},
 		{"linux/arm64 images start under qemu-user", b.arm64Images},
 		{"registry: images for both platforms, with labels and bills of materials", b.registry},
-		{"install.yaml, kustomize and chart name what the registry has", b.manifests},
+		{"install.yaml, kustomize and chart name images that the registry has", b.manifests},
 		{"chart: Helm pulls it from the registry and renders the digests", b.helm},
 		{"signatures: cosign verifies each, and refuses a changed file", b.signatures},
 	}
@@ -78,7 +78,7 @@ func check(ctx context.Context, args []string) (err error) {
 	return nil
 }
 
-// newBench reads what the release in out/dist says about itself.
+// newBench reads the metadata of the release in out/dist.
 func newBench() (*bench, error) {
 	root, err := figure.Root()
 	if err != nil {
@@ -110,7 +110,7 @@ func newBench() (*bench, error) {
 	return b, nil
 }
 
-// number is the version without the v.
+// number returns the version without the v.
 func (b *bench) number() string { return strings.TrimPrefix(b.version, "v") }
 
 func (b *bench) checksums(context.Context) (string, error) {
@@ -122,7 +122,7 @@ func (b *bench) checksums(context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// What is made out of the checksums is not in them.
+	// Files that are derived from the checksums are not listed in them.
 	var files []string
 	for _, line := range strings.Split(strings.TrimSpace(present), "\n") {
 		_, name, _ := strings.Cut(line, "  ")

@@ -20,7 +20,7 @@ import (
 	"github.com/musterhq/muster/test/lab/release/oci"
 )
 
-// layout unpacks the images that are released as one file.
+// layout unpacks the images, which are released as one file.
 func (b *bench) layout() (string, error) {
 	dir := filepath.Join(b.tmp, "layout")
 	if _, err := os.Stat(dir); err == nil {
@@ -29,7 +29,7 @@ func (b *bench) layout() (string, error) {
 	return dir, unpack(filepath.Join(b.dir, "muster-images_"+b.number()+".tar"), dir)
 }
 
-// image finds one of the images of a release.
+// image returns an image of the release by name.
 func (b *bench) image(name string) (pushed, error) {
 	i := slices.IndexFunc(b.images, func(p pushed) bool { return p.name == name })
 	if i < 0 {
@@ -38,14 +38,14 @@ func (b *bench) image(name string) (pushed, error) {
 	return b.images[i], nil
 }
 
-// platforms returns the manifests of an image's index, after checking that from has the released one.
+// platforms returns the manifests of an image's index, after checking that from has the released digest.
 func (b *bench) platforms(ctx context.Context, from oras.ReadOnlyTarget, ref string, i pushed) ([]ocispec.Descriptor, error) {
 	index, err := from.Resolve(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	if string(index.Digest) != i.digest {
-		return nil, fmt.Errorf("%s is %s, and the provenance has %s", ref, index.Digest, i.digest)
+		return nil, fmt.Errorf("%s is %s, but the provenance has %s", ref, index.Digest, i.digest)
 	}
 	platforms, err := content.Successors(ctx, from, index)
 	if err != nil {
@@ -57,7 +57,7 @@ func (b *bench) platforms(ctx context.Context, from oras.ReadOnlyTarget, ref str
 	return platforms, nil
 }
 
-// fetch reads a JSON blob.
+// fetch reads a JSON blob into a value.
 func fetch(ctx context.Context, from content.Fetcher, desc ocispec.Descriptor, into any) error {
 	text, err := content.FetchAll(ctx, from, desc)
 	if err != nil {
@@ -148,7 +148,7 @@ func (b *bench) rootfs(ctx context.Context, store *local.Store, name string) (st
 	return root, config, nil
 }
 
-// registry pushes the images, and looks at what the registry answers.
+// registry pushes the images, and checks what the registry then serves.
 func (b *bench) registry(ctx context.Context) (string, error) {
 	dir, err := b.layout()
 	if err != nil {

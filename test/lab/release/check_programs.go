@@ -24,7 +24,7 @@ const emulator = "qemu-aarch64-static"
 func (b *bench) amd64(ctx context.Context) (string, error) { return b.archive(ctx, "amd64") }
 func (b *bench) arm64(ctx context.Context) (string, error) { return b.archive(ctx, "arm64", emulator) }
 
-// archive runs the programs of a Linux archive behind words.
+// archive runs the programs of a Linux archive; words precede each command.
 func (b *bench) archive(ctx context.Context, arch string, words ...string) (string, error) {
 	dir := filepath.Join(b.tmp, "archive-"+arch)
 	if err := unpack(filepath.Join(b.dir, "muster_"+b.number()+"_linux_"+arch+".tar.gz"), dir); err != nil {
@@ -38,8 +38,8 @@ func (b *bench) archive(ctx context.Context, arch string, words ...string) (stri
 	return b.both(ctx, arch, dir, words...)
 }
 
-// both asks the launcher in dir, and then the agent. With its launcher beside it the agent would hand
-// over, which an emulator cannot do, so the launcher is removed.
+// both checks the launcher in dir, and then the agent. If agent-launcher is in its directory, the agent executes it for
+// these arguments, which does not work under an emulator, so the launcher is removed first.
 func (b *bench) both(ctx context.Context, arch, dir string, words ...string) (string, error) {
 	launcher := filepath.Join(dir, "agent-launcher")
 	if _, err := b.says(ctx, arch, append(slices.Clone(words), launcher)...); err != nil {
@@ -51,7 +51,7 @@ func (b *bench) both(ctx context.Context, arch, dir string, words ...string) (st
 	return b.says(ctx, arch, append(slices.Clone(words), filepath.Join(dir, "agent"))...)
 }
 
-// says runs a program as `PROGRAM --version` and `PROGRAM version -o json`, and returns the first answer.
+// says runs a program as `PROGRAM --version` and `PROGRAM version -o json`, checks both outputs, and returns the first.
 func (b *bench) says(ctx context.Context, arch string, words ...string) (string, error) {
 	text, err := output(ctx, b.tmp, words[0], append(slices.Clone(words[1:]), "version", "-o", "json")...)
 	if err != nil {
@@ -79,7 +79,7 @@ func (b *bench) says(ctx context.Context, arch string, words ...string) (string,
 	return strings.TrimSpace(line), nil
 }
 
-// clients reads the program in each archive of a client. Only Linux could run it here.
+// clients checks the program in each archive of a client. It does not run them, because most are for other systems.
 func (b *bench) clients(context.Context) (string, error) {
 	paths, err := filepath.Glob(filepath.Join(b.dir, "muster-client_"+b.number()+"_*"))
 	if err != nil {
@@ -118,7 +118,7 @@ func (b *bench) clients(context.Context) (string, error) {
 		seen = append(seen, platform)
 	}
 	if len(seen) < 5 {
-		return "", fmt.Errorf("there are only %v", seen)
+		return "", fmt.Errorf("found only %v", seen)
 	}
 	return strings.Join(seen, " "), nil
 }
@@ -181,7 +181,7 @@ func untar(from io.Reader, dir string) error {
 	}
 }
 
-// found reports a missing program of Debian's.
+// found reports a missing Debian program, with the package to install.
 func found(program, pkg string) error {
 	if _, err := exec.LookPath(program); err != nil {
 		return fmt.Errorf("%w (apt-get install %s)", err, pkg)

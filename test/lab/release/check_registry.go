@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/test/suite/program"
 )
 
-// manifests looks for the images that the manifests name in the registry.
+// manifests checks that the registry has the images that the manifests name.
 func (b *bench) manifests(ctx context.Context) (string, error) {
 	text, err := os.ReadFile(filepath.Join(b.dir, "install.yaml"))
 	if err != nil {
@@ -100,7 +100,7 @@ func (b *bench) helm(ctx context.Context) (string, error) {
 		}
 	}
 	if _, err := output(ctx, dir, helm, "template", "muster", chart, "--kube-version=1.34", "--set=image.digest.agent=latest"); err == nil {
-		return "", errors.New("values.schema.json admits a digest that is none")
+		return "", errors.New("values.schema.json accepts an invalid digest")
 	}
 	return "as released; its schema refuses a wrong digest", nil
 }

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// signatures signs copies with a key that is thrown away, and verifies them as users do.
+// signatures signs copies with a temporary key, and verifies them as users do.
 func (b *bench) signatures(ctx context.Context) (string, error) {
 	dir := filepath.Join(b.tmp, "signed")
 	if err := os.CopyFS(dir, os.DirFS(b.dir)); err != nil {

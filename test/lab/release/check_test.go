@@ -25,7 +25,7 @@ func TestUnpack(t *testing.T) {
 	require.EqualValues(t, 0o755, info.Mode())
 	require.EqualError(t, unpack(write("bad.tgz", "../b"), filepath.Join(dir, "bad")), "unpack: ../b is not below the archive")
 	require.NoFileExists(t, filepath.Join(dir, "b"))
-	require.Error(t, unpack(write("good.zip", "a"), filepath.Join(dir, "zip")), "this is no .zip")
+	require.Error(t, unpack(write("good.zip", "a"), filepath.Join(dir, "zip")), "the file is not a .zip")
 }
 
 func TestArtifacts(t *testing.T) {
@@ -47,7 +47,7 @@ func TestArtifacts(t *testing.T) {
 	require.Equal(t, "out/a.tar.gz", archives[0].Path)
 }
 
-// TestChecksums checks that what is made out of the checksums need not be in them, and all else must.
+// TestChecksums checks that files derived from the checksums need not be listed in them, and that all other files must be.
 func TestChecksums(t *testing.T) {
 	b := &bench{dir: t.TempDir()}
 	write := func(name, text string) {

@@ -16,30 +16,30 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// release is one release while it is made.
+// release is a release that is being made.
 type release struct {
-	version  string // with the v
+	version  string // commit that is released
 	commit   string
-	created  time.Time // the commit's
-	trial    bool      // there is no tag of that name
-	registry string    // as the manifests name it
-	root     string    // the checkout
-	built    string    // goreleaser's directory
-	dir      string    // what is released, and nothing else
-	layout   string    // images and chart
-	notes    string    // a file
+	created  time.Time // time of the commit
+	trial    bool      // there is no tag with this version
+	registry string    // registry that the manifests name
+	root     string    // root of the checkout
+	built    string    // output directory of goreleaser
+	dir      string    // all files of the release, and nothing else
+	layout   string    // directory with images and chart
+	notes    string    // file with the release notes
 }
 
-// number is the version without the v.
+// number returns the version without the v.
 func (r release) number() string { return strings.TrimPrefix(r.version, "v") }
 
 var versionPattern = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z][0-9A-Za-z.-]*)?$`)
 
 func dist(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("dist", flag.ContinueOnError)
-	version := fs.String("version", "", "of the release, as in v0.1.0")
-	registry := fs.String("registry", "", "push images and chart there, as in ghcr.io/musterhq")
-	key := fs.String("key", "", "sign with this key of cosign: a file, or a URI of a key service")
+	version := fs.String("version", "", "make the release `VERSION`, such as v0.1.0")
+	registry := fs.String("registry", "", "push images and chart to `REGISTRY`, such as ghcr.io/musterhq")
+	key := fs.String("key", "", "sign with this cosign `KEY`: a file, or a URI of a key service")
 	if err := fs.Parse(args); err != nil {
 		return &codeError{exitUsage, err}
 	}
@@ -74,8 +74,8 @@ func dist(ctx context.Context, args []string) error {
 	return r.publish(ctx, oci.ParseRegistry(*registry), s, images)
 }
 
-// begin finds out what the release is made of. A version that is a tag must be the commit that is
-// checked out, without changes.
+// begin collects the metadata of the release. If the version is a tag, the tag must be the commit that is
+// checked out.
 func begin(ctx context.Context, version, registry string) (release, error) {
 	root, err := figure.Root()
 	if err != nil {
@@ -98,11 +98,11 @@ func begin(ctx context.Context, version, registry string) (release, error) {
 	}
 	tagged, err := output(ctx, root, "git", "rev-parse", "--quiet", "--verify", "refs/tags/"+version+"^{commit}")
 	if r.trial = err != nil; r.trial {
-		fmt.Printf("%s is no tag: this is a trial of %s\n", version, commit[:12])
+		fmt.Printf("there is no tag %s: this is a trial release of %s\n", version, commit[:12])
 		return r, nil
 	}
 	if strings.TrimSpace(tagged) != commit {
-		return r, fmt.Errorf("%s is the commit %.12s, and %.12s is checked out", version, tagged, commit)
+		return r, fmt.Errorf("the tag %s is commit %.12s, but %.12s is checked out", version, tagged, commit)
 	}
 	return r, nil
 }
@@ -113,12 +113,12 @@ func (r release) goreleaser(ctx context.Context) error {
 	if r.trial {
 		skip += ",validate"
 	}
-	// It wants a remote, which not every checkout has.
+	// goreleaser requires a remote, which not every checkout has.
 	remote := []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=remote.origin.url", "GIT_CONFIG_VALUE_0=" + repository}
 	return tool(ctx, r.root, remote, "GORELEASER", "release", "--config", "test/lab/release/goreleaser.yaml", "--clean", "--skip", skip)
 }
 
-// tool runs the program whose path a variable holds, with more variables in env.
+// tool runs the program whose path is in a variable, with additional variables env.
 func tool(ctx context.Context, dir string, env []string, variable string, args ...string) error {
 	path := os.Getenv(variable)
 	if path == "" {
@@ -132,7 +132,7 @@ func tool(ctx context.Context, dir string, env []string, variable string, args .
 	return nil
 }
 
-// publish pushes images and chart, and signs them there.
+// publish pushes images and chart, and signs them in the registry.
 func (r release) publish(ctx context.Context, to oci.Registry, s signer, images []pushed) error {
 	layout, err := oci.Open(r.layout, r.created, nil)
 	if err != nil {

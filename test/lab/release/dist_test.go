@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-func TestAWrongVersion(t *testing.T) {
+func TestInvalidVersionsAreRejected(t *testing.T) {
 	for _, version := range []string{"", "0.1.0", "v1", "v1.2", "v01.2.3", "v1.2.3 ", "v1.2.3-", "main"} {
 		err := run(t.Context(), []string{"dist", "-version", version})
 		requireCode(t, exitUsage, err)
@@ -47,7 +47,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestPins checks that a release's manifests, made of those of the repository, name no other image.
+// TestPins checks that a release's manifests, which are made from those of the repository, name only the release's images.
 func TestPins(t *testing.T) {
 	root, err := figure.Root()
 	require.NoError(t, err)
@@ -58,7 +58,7 @@ func TestPins(t *testing.T) {
 	install, err := p.install(string(text))
 	require.NoError(t, err)
 	require.NotContains(t, install, sourceRegistry)
-	require.Equal(t, 2, strings.Count(install, p.ref("agent")), "the init container, and what the controller gives to jobs")
+	require.Equal(t, 2, strings.Count(install, p.ref("agent")), "the init container, and the controller's setting for jobs")
 	require.Equal(t, 1, strings.Count(install, p.ref("controller")))
 
 	images := filepath.Join(root, "images")

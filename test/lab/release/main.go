@@ -1,45 +1,45 @@
 // Command release makes a release, and checks it:
 //
-//	release dist -version V [-registry R] [-key K]         a whole release, in out/dist
-//	release check                                          tries what dist made: a row for each check
-//	release repro -tags T -ldflags F [-arch amd64,arm64]   two builds, one hash
-//	release sbom BINARY...                                 BINARY.cdx.json and BINARY.spdx.json beside each
-//	release vuln [PACKAGE...]                              govulncheck, ./cmd/... by default
+//	release dist -version V [-registry R] [-key K]         make a whole release, in out/dist
+//	release check                                          check the release in out/dist: a line for each check
+//	release repro -tags T -ldflags F [-arch amd64,arm64]   build twice, and compare the hashes
+//	release sbom BINARY...                                 write BINARY.cdx.json and BINARY.spdx.json
+//	release vuln [PACKAGE...]                              run govulncheck, on ./cmd/... by default
 //
 // # dist
 //
 // goreleaser builds the binaries and archives (goreleaser.yaml). dist adds the images for each
 // platform, with bills of materials attached; install.yaml, the folders for kustomize and the chart,
 // which name the images by digest; notes, checksums and provenance. With a key, cosign signs checksums
-// and provenance. Only with a registry is anything pushed: images and chart, which are signed there.
+// and provenance. With a registry, images and chart are pushed and signed there.
 // $GORELEASER and $COSIGN are the paths of the two programs.
 //
-// If there is a tag of the version, it must be the commit that is checked out. Otherwise this is a
-// trial, with changes that are not committed in it.
+// If there is a tag with the version, it must be the commit that is checked out. Otherwise the release is a
+// trial, which includes uncommitted changes.
 //
 // # repro
 //
-// Builds agent and agent-launcher of the checked-out commit twice for each
-// architecture: from two clones in directories of different names, with two
-// empty build caches, other temporary directories, time zones and numbers of
-// compilers at once. It prints a line for each binary, and fails when any two
-// differ. Changes that are not committed are not in it; it says so.
+// repro builds agent and agent-launcher of the checked-out commit twice for each
+// architecture: from two clones in directories with different names, with two
+// empty build caches, and different temporary directories, time zones and numbers of
+// concurrent compilers. It prints a line for each binary, and fails if two
+// differ. Uncommitted changes are not included; it prints a warning about them.
 //
 // # sbom
 //
-// Writes CycloneDX 1.6 and SPDX 2.3 out of what the linker has put into the binary: its
-// modules with versions and checksums, Go's own version, the flags. Licences are
-// read from the modules' files in the module cache; one that is not recognised
-// is an error. The same binary gives the same bytes: there is neither a time nor
-// a random number in it.
+// sbom writes CycloneDX 1.6 and SPDX 2.3 from the data that the linker puts into the binary: its
+// modules with versions and checksums, Go's own version, the flags. Licenses are
+// read from the modules' files in the module cache. A license that is not recognized
+// is an error. The same binary yields the same bytes, because the documents have neither the current time nor
+// random numbers.
 //
 // # vuln
 //
-// Runs govulncheck. Its database, $GOVULNDB or https://vuln.go.dev, must be in
-// reach, so this is for release machines.
+// vuln runs govulncheck. Its database, $GOVULNDB or https://vuln.go.dev, must be
+// reachable, so this is for release machines.
 //
-// Exit codes: 0 well; 1 it failed, or two builds differ; 3 vulnerabilities were
-// found; 64 usage; 69 the vulnerability database is out of reach.
+// Exit codes: 0 success; 1 failure, or two builds differ; 3 vulnerabilities were
+// found; 64 usage; 69 the vulnerability database is unreachable.
 package main
 
 import (
@@ -98,14 +98,14 @@ func run(ctx context.Context, args []string) error {
 			return verb(ctx, args[1:])
 		}
 	}
-	return &codeError{exitUsage, errors.New("it takes check, dist, repro, sbom or vuln")}
+	return &codeError{exitUsage, errors.New("missing or unknown verb: use check, dist, repro, sbom or vuln")}
 }
 
-// govulncheck, built by the Go that builds the release: Debian's is of 2023 and
-// does not read today's export data.
+// govulncheck is built by the Go version that builds the release. Debian's version is of 2023 and
+// cannot read current export data.
 const govulncheck = "golang.org/x/vuln/cmd/govulncheck@v1.8.0"
 
-// database is govulncheck's own default.
+// database is govulncheck's default.
 const database = "https://vuln.go.dev"
 
 func vuln(ctx context.Context, packages []string) (err error) {
@@ -147,7 +147,7 @@ func vuln(ctx context.Context, packages []string) (err error) {
 	return nil
 }
 
-// reach asks for the database's smallest file; see https://go.dev/security/vuln/database.
+// reach gets the database's smallest file; see https://go.dev/security/vuln/database.
 func reach(ctx context.Context, db string) error {
 	u, err := url.Parse(db)
 	if err != nil {
@@ -165,7 +165,7 @@ func reach(ctx context.Context, db string) error {
 	}
 	answer, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return errors.Unwrap(err) // of *url.Error: the address stands in our sentence already
+		return errors.Unwrap(err) // of *url.Error: our message already has the address
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {

@@ -14,25 +14,25 @@ import (
 	"github.com/musterhq/muster/test/lab/release/oci"
 )
 
-// source is the registry and tag that the manifests of a checkout name.
+// The registry and tag in the manifests of a checkout.
 const (
 	sourceRegistry = "ghcr.io/musterhq"
 	sourceTag      = "dev"
 )
 
-// imageNames are the images of a release.
+// imageNames are the names of the released images.
 var imageNames = []string{"agent", "controller"}
 
-// pins are the images of a release: their registry and tag, and their digests by imageNames.
+// pins are the images of a release: their registry and tag, and their digests by name.
 type pins struct {
 	registry, tag string
 	digests       map[string]string
 }
 
-// ref names an image by its digest.
+// ref returns the reference of an image by its digest.
 func (p pins) ref(name string) string { return p.registry + "/muster-" + name + "@" + p.digests[name] }
 
-// replace replaces each of the texts in pairs by the next one. Each must be there.
+// replace replaces each even text in pairs by the one that follows it. It is an error if text does not contain it.
 func replace(text string, pairs ...string) (string, error) {
 	for pair := range slices.Chunk(pairs, 2) {
 		if !strings.Contains(text, pair[0]) {
@@ -117,7 +117,7 @@ func (p pins) chart(dir string, when time.Time) (archive, meta []byte, err error
 	return archive, meta, err
 }
 
-// after adds more behind line, unless there is an error already.
+// after adds more after line, unless err is not nil.
 func after(text string, err error, line, more string) (string, error) {
 	if err != nil {
 		return text, err

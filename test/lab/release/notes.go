@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// unreleased is the heading of the changes that no release has yet.
+// unreleased is the heading of the changes that are not released yet.
 const unreleased = "Unreleased"
 
-// notes returns the part of a changelog about a version. A trial may take the part that no release has
-// yet.
+// notes returns the section of a changelog about a version. A trial may use the section of unreleased
+// changes.
 func notes(changelog, version string, trial bool) (string, error) {
 	number := strings.TrimPrefix(version, "v")
 	if part, ok := section(changelog, number); ok {
@@ -23,7 +23,7 @@ func notes(changelog, version string, trial bool) (string, error) {
 	return "", fmt.Errorf("CHANGELOG.md has no section ## [%s]", number)
 }
 
-// section returns the text below the heading of the second level that begins with [name].
+// section returns the text below the second-level heading that starts with [name].
 func section(text, name string) (string, bool) {
 	var found []string
 	in := false

@@ -15,14 +15,14 @@ import (
 	"github.com/musterhq/muster/test/lab/release/oci"
 )
 
-// chartName is the repository of the chart. Its last part is the chart's own name, as Helm wants it.
+// chartName is the repository of the chart. Its last part must be the chart's name, as Helm requires.
 const chartName = "charts/muster"
 
-// pushed is an image or chart that a registry gets.
+// pushed is an image or chart that is pushed to a registry.
 type pushed struct{ name, tag, digest string }
 
-// pack makes everything out of goreleaser's binaries that is released beside its archives, and returns
-// what a registry gets.
+// pack makes all other files of the release from goreleaser's binaries, and returns
+// the images and the chart for a registry.
 func (r release) pack(ctx context.Context) ([]pushed, error) {
 	for _, dir := range []string{r.dir, r.layout} {
 		if err := os.RemoveAll(dir); err != nil {
@@ -30,7 +30,7 @@ func (r release) pack(ctx context.Context) ([]pushed, error) {
 		}
 	}
 	if err := os.MkdirAll(r.dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make directory: %w", err)
+		return nil, fmt.Errorf("create directory: %w", err)
 	}
 	binaries, archives, err := artifacts(r.built)
 	if err != nil {
@@ -43,7 +43,7 @@ func (r release) pack(ctx context.Context) ([]pushed, error) {
 		}
 		name := a.Name
 		if a.Type == krewManifest {
-			name = "krew.yaml" // muster.yaml holds settings
+			name = "krew.yaml" // muster.yaml is the name of a settings file
 		}
 		if err := r.write(name, data); err != nil {
 			return nil, err
@@ -62,7 +62,7 @@ func (r release) pack(ctx context.Context) ([]pushed, error) {
 	for _, name := range imageNames {
 		index, err := r.image(ctx, layout, name, binaries, bills)
 		if err != nil {
-			return nil, fmt.Errorf("make the image %s: %w", name, err)
+			return nil, fmt.Errorf("build the image %s: %w", name, err)
 		}
 		p.digests[name] = string(index.Digest)
 		all = append(all, pushed{"muster-" + name, r.version, string(index.Digest)})
@@ -96,7 +96,7 @@ func (r release) bills(ctx context.Context, binaries []artifact) (map[string][]d
 	return bills, r.write("muster-sbom_"+r.number()+".tar.gz", data)
 }
 
-// labels are those of all images.
+// labels returns the labels of all images.
 func (r release) labels() map[string]string {
 	return map[string]string{
 		ocispec.AnnotationTitle: "Muster", ocispec.AnnotationVersion: r.version, ocispec.AnnotationRevision: r.commit,
@@ -106,7 +106,7 @@ func (r release) labels() map[string]string {
 	}
 }
 
-// image adds one of the images, for each platform, with the bills of materials of its binaries.
+// image builds an image for each platform, with the bills of materials of its binaries.
 func (r release) image(ctx context.Context, layout *oci.Layout, name string, binaries []artifact, bills map[string][]document) (ocispec.Descriptor, error) {
 	var none ocispec.Descriptor
 	text, err := os.ReadFile(filepath.Join(r.root, "images", name, "Dockerfile"))
@@ -216,7 +216,7 @@ func (r release) finish(layout *oci.Layout, all []pushed) error {
 	return r.write(provenanceName, proof)
 }
 
-// origin says where this release is built: on a runner of GitHub, or somewhere else.
+// origin returns where this release is built: on a GitHub runner, or elsewhere.
 func (r release) origin() origin {
 	o := origin{version: r.version, commit: r.commit, registry: r.registry, goVersion: runtime.Version(), builder: buildType}
 	server, repo := os.Getenv("GITHUB_SERVER_URL"), os.Getenv("GITHUB_REPOSITORY")

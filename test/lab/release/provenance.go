@@ -43,13 +43,13 @@ type provenance struct {
 	} `json:"runDetails"`
 }
 
-// origin is what a release is built from, and by whom.
+// origin describes the source and the builder of a release.
 type origin struct {
 	version, commit string
 	registry        string
 	goVersion       string
 	builder         string // a URI
-	run             string // a URI of this run, if there is one
+	run             string // a URI of this run, if any
 }
 
 // prove returns the in-toto statement about files, by the lines of their checksums, and images, by their

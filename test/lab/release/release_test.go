@@ -19,7 +19,7 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// requireCode: err carries an exit code of its own.
+// requireCode checks the exit code of err.
 func requireCode(t *testing.T, code int, err error) {
 	t.Helper()
 	var coded *codeError
@@ -34,8 +34,8 @@ func TestUsage(t *testing.T) {
 	requireCode(t, exitUsage, run(t.Context(), []string{"repro", "-no-such-flag"}))
 }
 
-// TestSBOM: all that the linker put into a binary is in the document, and the
-// same binary gives the same document.
+// TestSBOM checks that the document has all data that the linker put into a binary, and that the
+// same binary yields the same document.
 func TestSBOM(t *testing.T) {
 	root, err := figure.Root()
 	require.NoError(t, err)
@@ -87,7 +87,7 @@ func TestSBOM(t *testing.T) {
 	}
 }
 
-func TestLicences(t *testing.T) {
+func TestLicenses(t *testing.T) {
 	const mit = `Permission is hereby granted, free of charge, to any person obtaining a copy
 of this software and associated documentation files (the "Software"), to deal
 in the Software without restriction, including without limitation the rights
@@ -122,28 +122,28 @@ SOFTWARE.
 		{"two clauses", regexp.MustCompile(`(?s)   \* Neither the name.*?permission\.\n`).ReplaceAllString(string(bsd3), ""), []string{"BSD-2-Clause"}},
 		{"three clauses", string(bsd3), []string{"BSD-3-Clause"}},
 		{"mit", mit, []string{"MIT"}},
-		{"two licences", mit + string(apache), []string{"Apache-2.0", "MIT"}},
+		{"two licenses", mit + string(apache), []string{"Apache-2.0", "MIT"}},
 		{"words", "all rights reserved", nil},
 	} {
-		require.Equal(t, c.want, recognise([]byte(c.text)), c.name)
+		require.Equal(t, c.want, recognize([]byte(c.text)), c.name)
 	}
 
 	dir := t.TempDir()
-	_, err = licences(dir, "example.com/m")
-	require.EqualError(t, err, "example.com/m has no licence file")
+	_, err = licensesOf(dir, "example.com/m")
+	require.EqualError(t, err, "example.com/m has no license file")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "LICENSE.txt"), []byte("ask us"), 0o644))
-	_, err = licences(dir, "example.com/m")
-	require.EqualError(t, err, "example.com/m: LICENSE.txt is no licence that is known here")
+	_, err = licensesOf(dir, "example.com/m")
+	require.EqualError(t, err, "example.com/m: LICENSE.txt is not a known license")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "LICENSE.txt"), []byte(mit), 0o644))
-	got, err := licences(dir, "example.com/m")
+	got, err := licensesOf(dir, "example.com/m")
 	require.NoError(t, err)
 	require.Len(t, *got, 1)
-	_, err = licences("", "example.com/m")
+	_, err = licensesOf("", "example.com/m")
 	require.Error(t, err)
 }
 
-// TestVulnOutOfReach: one sentence that says where to run it, and a code that
-// cannot be taken for "found" or "failed".
+// TestVulnOutOfReach checks that the error says where to run the command, and that its exit code
+// differs from those for vulnerabilities and failures.
 func TestVulnOutOfReach(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	defer gone.Close()

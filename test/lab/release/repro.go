@@ -15,21 +15,21 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// binaries and their packages.
+// binaries are the binaries to compare, and their packages.
 var binaries = []struct{ name, pkg string }{{"agent", "./cmd/agent"}, {"agent-launcher", "./cmd/launcher"}}
 
-// builder is one of the two machines that repro pretends to be.
+// builder is one of the two machines that repro simulates.
 type builder struct {
-	source string   // the clone
-	env    []string // what differs between the two
-	p      string   // compilers at once
+	source string   // directory of the clone
+	env    []string // variables that differ between the builders
+	p      string   // number of concurrent compilers
 }
 
 func repro(ctx context.Context, args []string) (err error) {
 	fs := flag.NewFlagSet("repro", flag.ContinueOnError)
-	tags := fs.String("tags", "", "build tags")
-	ldflags := fs.String("ldflags", "", "of the linker")
-	archs := fs.String("arch", "amd64,arm64", "GOARCH, separated by commas")
+	tags := fs.String("tags", "", "build with `TAGS`")
+	ldflags := fs.String("ldflags", "", "pass `FLAGS` to the linker")
+	archs := fs.String("arch", "amd64,arm64", "build for these `ARCHS`, separated by commas")
 	if err := fs.Parse(args); err != nil {
 		return &codeError{exitUsage, err}
 	}
@@ -38,9 +38,9 @@ func repro(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	if changes, err := output(ctx, root, "git", "status", "--porcelain", "--untracked-files=no"); err != nil {
-		return fmt.Errorf("this is no git checkout: %w", err)
+		return fmt.Errorf("not a git checkout: %w", err)
 	} else if changes != "" {
-		fmt.Fprintln(os.Stderr, "release: changes that are not committed are not in these builds")
+		fmt.Fprintln(os.Stderr, "release: uncommitted changes are not in these builds")
 	}
 	dir, err := os.MkdirTemp("", "repro")
 	if err != nil {
@@ -95,7 +95,7 @@ func builders(ctx context.Context, root, dir string) ([2]builder, error) {
 	return two, nil
 }
 
-// build makes one binary and gives its SHA-256.
+// build builds one binary and returns its SHA-256.
 func (b builder) build(ctx context.Context, arch, name, pkg, tags, ldflags string) (string, error) {
 	out := filepath.Join(b.source, "..", name+"-"+arch)
 	cmd := exec.CommandContext(ctx, "go", "build", "-p", b.p, "-trimpath", "-buildvcs=false", "-tags", tags, "-ldflags", ldflags, "-o", out, pkg)
@@ -107,7 +107,7 @@ func (b builder) build(ctx context.Context, arch, name, pkg, tags, ldflags strin
 	return sumFile(out)
 }
 
-// sumFile gives the SHA-256 of a file, in hexadecimal.
+// sumFile returns the SHA-256 of a file, in hexadecimal.
 func sumFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -121,7 +121,7 @@ func sumFile(path string) (string, error) {
 	return fmt.Sprintf("%x", h.Sum(nil)), nil
 }
 
-// output runs a command and gives what it printed.
+// output runs a command and returns its standard output.
 func output(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir

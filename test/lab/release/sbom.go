@@ -49,8 +49,8 @@ type document struct {
 	text      []byte
 }
 
-// bill returns the bill of materials of a binary, in each format. version is that of the main module,
-// unless it is empty. SPDX wants a time; created must be the same for the same binary.
+// bill returns the bill of materials of a binary, in each format. version is the version of the main module,
+// unless it is empty. SPDX requires a time; created must always be the same for the same binary.
 func bill(ctx context.Context, file, version string, created time.Time) ([]document, error) {
 	root, err := figure.Root()
 	if err != nil {
@@ -89,7 +89,7 @@ func bill(ctx context.Context, file, version string, created time.Time) ([]docum
 	}, nil
 }
 
-// moduleDirs says where the sources of info's modules lie, by path@version, and
+// moduleDirs returns the directories with the sources of info's modules, by path@version, and
 // those of the main module and of Go.
 func moduleDirs(ctx context.Context, root string, info *debug.BuildInfo) (map[string]string, error) {
 	dirs := map[string]string{info.Main.Path: root}
@@ -119,7 +119,7 @@ func moduleDirs(ctx context.Context, root string, info *debug.BuildInfo) (map[st
 	return dirs, nil
 }
 
-// actual is the module that was compiled in m's place, or m.
+// actual returns the module that replaces m, or m.
 func actual(m *debug.Module) *debug.Module {
 	if m.Replace != nil {
 		return m.Replace
@@ -129,7 +129,7 @@ func actual(m *debug.Module) *debug.Module {
 
 func at(m *debug.Module) string { return m.Path + "@" + m.Version }
 
-// describe makes the document of one binary. dirs are moduleDirs'.
+// describe returns the document of one binary. dirs is the result of moduleDirs.
 func describe(name, sum string, info *debug.BuildInfo, dirs map[string]string) (*cyclonedx.BOM, error) {
 	main, err := module(info.Main.Path, info.Main.Version, dirs[info.Main.Path])
 	if err != nil {
@@ -156,7 +156,7 @@ func describe(name, sum string, info *debug.BuildInfo, dirs map[string]string) (
 			return nil, err
 		}
 		if m.Sum != "" {
-			// A dirhash, not one of a file: the list of the module's files and their
+			// This is a dirhash, not the hash of a file: the hash of a list of the module's files and their
 			// hashes, golang.org/x/mod/sumdb/dirhash.
 			raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(m.Sum, "h1:"))
 			if err != nil || len(raw) != 32 {
@@ -171,23 +171,23 @@ func describe(name, sum string, info *debug.BuildInfo, dirs map[string]string) (
 		Dependencies: &[]cyclonedx.Dependency{{Ref: main.BOMRef, Dependencies: &parts}}}, nil
 }
 
-// module begins a component; see https://github.com/package-url/purl-spec, type golang.
+// module starts a component; see https://github.com/package-url/purl-spec, type golang.
 func module(path, version, dir string) (cyclonedx.Component, error) {
 	purl := "pkg:golang/" + path
 	if version != "(devel)" { // a build outside of version control
 		purl += "@" + strings.ReplaceAll(version, "+", "%2B")
 	}
-	licenses, err := licences(dir, strings.TrimPrefix(purl, "pkg:golang/"))
+	licenses, err := licensesOf(dir, strings.TrimPrefix(purl, "pkg:golang/"))
 	return cyclonedx.Component{Type: cyclonedx.ComponentTypeLibrary, BOMRef: purl, Name: path, Version: version, PackageURL: purl, Licenses: licenses}, err
 }
 
-var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying)([-.].*)?$`)
+var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying)([-.].*)?$`)
 
-// licences reads the licences of a module from the files in its directory. One
-// that is not recognised is an error: somebody must read it.
-func licences(dir, module string) (*cyclonedx.Licenses, error) {
+// licensesOf reads the licenses of a module from the files in its directory. A license
+// that is not recognized is an error, so that a person reads it.
+func licensesOf(dir, module string) (*cyclonedx.Licenses, error) {
 	if dir == "" {
-		return nil, fmt.Errorf("%s: its files are not here", module)
+		return nil, fmt.Errorf("%s: its files are missing", module)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -195,21 +195,21 @@ func licences(dir, module string) (*cyclonedx.Licenses, error) {
 	}
 	var found []string
 	for _, e := range entries {
-		if e.IsDir() || !licenceFile.MatchString(e.Name()) {
+		if e.IsDir() || !licenseFile.MatchString(e.Name()) {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
 		if err != nil {
 			return nil, err
 		}
-		ids := recognise(text)
+		ids := recognize(text)
 		if len(ids) == 0 {
-			return nil, fmt.Errorf("%s: %s is no licence that is known here", module, e.Name())
+			return nil, fmt.Errorf("%s: %s is not a known license", module, e.Name())
 		}
 		found = append(found, ids...)
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("%s has no licence file", module)
+		return nil, fmt.Errorf("%s has no license file", module)
 	}
 	slices.Sort(found)
 	var list cyclonedx.Licenses
@@ -219,9 +219,9 @@ func licences(dir, module string) (*cyclonedx.Licenses, error) {
 	return &list, nil
 }
 
-// recognise gives the SPDX identifiers of the licences in text. Some files hold two, for parts
-// that came from elsewhere.
-func recognise(text []byte) (ids []string) {
+// recognize returns the SPDX identifiers of the licenses in text. Some files contain two, for code
+// from elsewhere.
+func recognize(text []byte) (ids []string) {
 	for _, m := range licensecheck.Scan(text).Match {
 		if !m.IsURL && !slices.Contains(ids, m.ID) {
 			ids = append(ids, m.ID)

@@ -11,24 +11,24 @@ import (
 	"github.com/musterhq/muster/test/lab/release/oci"
 )
 
-// Signatures are sigstore bundles beside the files.
+// Signatures are sigstore bundles next to the files.
 const (
 	checksumsName  = "checksums.txt"
 	provenanceName = "provenance.intoto.json"
 	bundleSuffix   = ".sigstore.json"
 )
 
-// signer signs with a key of cosign. Without a key it does nothing.
+// signer signs with a cosign key. Without a key it does nothing.
 type signer struct {
 	key, dir string
-	env      []string // for cosign
+	env      []string // variables for cosign
 }
 
-// offline keeps cosign from the public services of sigstore, which know no key of ours.
+// offline prevents cosign from using sigstore's public services, which do not know our keys.
 var offline = []string{"--use-signing-config=false", "--tlog-upload=false", "--yes"}
 
-// newSigner takes a file, or the URI of a key that cosign finds elsewhere. A file must be there, before
-// anything is built.
+// newSigner accepts the path of a key, or a URI of a key that cosign finds elsewhere. It reports a missing file
+// before anything is built.
 func newSigner(key, dir string) (signer, error) {
 	s := signer{key: key, dir: dir}
 	if key == "" || strings.Contains(key, "://") {

@@ -12,7 +12,7 @@ import (
 	"github.com/spdx/tools-golang/spdx/v2/v2_3"
 )
 
-// spdx returns what a CycloneDX document says about a binary, as SPDX 2.3.
+// spdx returns the data of a CycloneDX document about a binary as SPDX 2.3.
 func spdx(bom *cyclonedx.BOM, created time.Time) ([]byte, error) {
 	main := bom.Metadata.Component
 	sum := (*main.Hashes)[0].Value

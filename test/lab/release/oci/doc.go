@@ -1,5 +1,5 @@
-// Package oci makes container images and Helm charts out of files, and copies them to registries.
+// Package oci makes container images and Helm charts from files, and copies them to registries.
 //
-// The same files give the same digests: an image holds no time but its commit's, and nothing of the
-// machine that made it.
+// The same files yield the same digests: an image has no time except that of its commit, and no data of the
+// machine that built it.
 package oci

@@ -31,7 +31,7 @@ type Layout struct {
 	labels  map[string]string
 }
 
-// Open opens the layout in dir, and makes it if there is none. Its images carry labels, and created as
+// Open opens the layout in dir, and creates it if it does not exist. Its images have labels, and created as
 // their time.
 func Open(dir string, created time.Time, labels map[string]string) (*Layout, error) {
 	store, err := oci.New(dir)
@@ -41,7 +41,7 @@ func Open(dir string, created time.Time, labels map[string]string) (*Layout, err
 	return &Layout{dir: dir, store: store, created: created.UTC(), labels: labels}, nil
 }
 
-// Image adds the image of a recipe for linux/arch, and returns its manifest. read gives the contents of
+// Image adds the image of a recipe for linux/arch, and returns its manifest. read returns the contents of
 // the recipe's files.
 func (l *Layout) Image(ctx context.Context, r Recipe, arch string, read func(name string) ([]byte, error)) (ocispec.Descriptor, error) {
 	var none ocispec.Descriptor
@@ -83,7 +83,7 @@ func (l *Layout) Image(ctx context.Context, r Recipe, arch string, read func(nam
 	return manifest, err
 }
 
-// Index adds the image of several platforms, as name:tag.
+// Index adds a multi-platform image, as name:tag.
 func (l *Layout) Index(ctx context.Context, name, tag string, platforms []ocispec.Descriptor) (ocispec.Descriptor, error) {
 	index, err := l.pushJSON(ctx, ocispec.MediaTypeImageIndex, ocispec.Index{
 		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex,
@@ -131,8 +131,7 @@ func (l *Layout) Chart(ctx context.Context, name, tag string, meta, packed []byt
 	return chart, l.tag(ctx, chart, name+":"+tag)
 }
 
-// Files returns the files of the layout, sorted, for an archive of it. The list of its manifests is
-// sorted too.
+// Files returns the files of the layout, sorted, for an archive. It also sorts the list of manifests.
 func (l *Layout) Files() ([]File, error) {
 	var files []File
 	from := os.DirFS(l.dir)
@@ -170,7 +169,7 @@ func sortIndex(text []byte) ([]byte, error) {
 	return json.Marshal(index)
 }
 
-// stamp returns the annotations of what is no image. oras adds the present time without it.
+// stamp returns annotations with a fixed time for manifests that are not images. Otherwise oras adds the current time.
 func (l *Layout) stamp() map[string]string {
 	return map[string]string{ocispec.AnnotationCreated: l.created.Format(time.RFC3339)}
 }

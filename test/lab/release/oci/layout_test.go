@@ -37,7 +37,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestTheImagesOfTheRepository checks that a release can have them.
+// TestTheImagesOfTheRepository checks that Parse accepts the Dockerfiles of the released images.
 func TestTheImagesOfTheRepository(t *testing.T) {
 	for _, name := range []string{"agent", "controller"} {
 		text, err := os.ReadFile(filepath.Join("../../../../images", name, "Dockerfile"))
@@ -50,7 +50,7 @@ func TestTheImagesOfTheRepository(t *testing.T) {
 
 var when = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// build makes a layout with an image for two platforms, a document about each, and a chart.
+// build makes a layout with an image for two platforms, two documents about each, and a chart.
 func build(t *testing.T) (l *Layout, index ocispec.Descriptor) {
 	t.Helper()
 	l, err := Open(t.TempDir(), when, map[string]string{"a": "label"})
@@ -91,12 +91,12 @@ func TestImage(t *testing.T) {
 		require.Equal(t, arch, config.Architecture)
 		above, err := l.store.Predecessors(t.Context(), platforms[i])
 		require.NoError(t, err)
-		require.Len(t, above, 3, "its index, and two documents about it")
+		require.Len(t, above, 3, "the image's index, and two documents about the image")
 	}
 }
 
-// TestTheSameFiles checks that the same files give the same bytes.
-func TestTheSameFiles(t *testing.T) {
+// TestTheSameFilesYieldTheSameBytes builds the same layout twice.
+func TestTheSameFilesYieldTheSameBytes(t *testing.T) {
 	one, _ := build(t)
 	two, _ := build(t)
 	first, err := one.Files()
@@ -107,7 +107,7 @@ func TestTheSameFiles(t *testing.T) {
 	require.Equal(t, first, second)
 }
 
-func TestAMissingFile(t *testing.T) {
+func TestAMissingFileIsReported(t *testing.T) {
 	l, err := Open(t.TempDir(), when, nil)
 	require.NoError(t, err)
 	_, err = l.Image(t.Context(), Recipe{Files: []string{"agent"}}, "arm64", func(string) ([]byte, error) { return nil, errors.New("it is gone") })

@@ -20,20 +20,20 @@ type Registry struct {
 	PlainHTTP bool
 }
 
-// ParseRegistry reads a registry. http:// before it asks for plain HTTP.
+// ParseRegistry parses a registry. The prefix http:// selects plain HTTP.
 func ParseRegistry(text string) Registry {
 	path, plain := strings.CutPrefix(text, "http://")
 	return Registry{Path: strings.TrimSuffix(path, "/"), PlainHTTP: plain}
 }
 
-// Repository returns a repository of the registry. Its credentials are those of docker login.
+// Repository returns a repository of the registry, with the credentials of docker login.
 func (r Registry) Repository(name string) (*remote.Repository, error) {
 	repo, err := remote.NewRepository(r.Path + "/" + name)
 	if err != nil {
 		return nil, fmt.Errorf("use the registry %s: %w", r.Path, err)
 	}
 	repo.PlainHTTP = r.PlainHTTP
-	repo.SkipReferrersGC = true // many registries refuse to delete the older list of bills of materials
+	repo.SkipReferrersGC = true // many registries refuse to delete the previous list of bills of materials
 	keys, err := credentials.NewStoreFromDocker(credentials.StoreOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("read the credentials of docker login: %w", err)
@@ -52,7 +52,7 @@ func (l *Layout) Push(ctx context.Context, r Registry, name, tag string) error {
 	if err != nil {
 		return fmt.Errorf("find %s:%s in the image layout: %w", name, tag, err)
 	}
-	// Each platform leads to the documents about it, and to the index above it.
+	// From each platform, oras follows links to the documents about it, and to the index above it.
 	nodes := []ocispec.Descriptor{top}
 	if top.MediaType == ocispec.MediaTypeImageIndex {
 		if nodes, err = content.Successors(ctx, l.store, top); err != nil {

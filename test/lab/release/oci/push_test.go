@@ -15,8 +15,8 @@ import (
 	"oras.land/oras-go/v2/content"
 )
 
-// plainRegistry keeps what is pushed to it. Like the registry of the distribution project it has no API
-// for referrers.
+// plainRegistry stores what is pushed to it. Like the registry of the distribution project, it has no referrers
+// API.
 type plainRegistry struct {
 	lock  sync.Mutex
 	blobs map[string][]byte // by path; manifests also by tag
@@ -28,9 +28,9 @@ func (r *plainRegistry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	defer r.lock.Unlock()
 	at := req.URL.Path
 	switch req.Method {
-	case http.MethodDelete: // as registries do unless they are told otherwise
+	case http.MethodDelete: // the default of many registries
 		http.Error(w, `{"errors":[{"code":"UNSUPPORTED"}]}`, http.StatusMethodNotAllowed)
-	case http.MethodPost: // an upload begins
+	case http.MethodPost: // starts an upload
 		w.Header().Set("Location", at+"1")
 		w.WriteHeader(http.StatusAccepted)
 	case http.MethodPut:
@@ -70,7 +70,7 @@ func TestPush(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	to := ParseRegistry(server.URL + "/musterhq")
 	l, index := build(t)
-	for range 2 { // again is no error
+	for range 2 { // pushing again is not an error
 		require.NoError(t, l.Push(t.Context(), to, "muster-agent", "v1.0.0"))
 		require.NoError(t, l.Push(t.Context(), to, "charts/muster", "1.0.0"))
 	}

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Recipe is what a Dockerfile without a base says about its image.
+// Recipe is the description of an image in a Dockerfile without a base image.
 type Recipe struct {
 	Files      []string // copied from the context into the root
 	User       string
 	Entrypoint []string
 }
 
-// Parse reads a Dockerfile. It knows the instructions of an image that has no base and runs nothing
-// while it is built, and refuses all others.
+// Parse reads a Dockerfile. It accepts only the instructions of an image that has no base image and runs nothing
+// during the build.
 func Parse(dockerfile string) (Recipe, error) {
 	var r Recipe
 	for number, line := range strings.Split(dockerfile, "\n") {

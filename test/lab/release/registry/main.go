@@ -1,5 +1,5 @@
-// Command registry is the registry of the distribution project, with no other storage than files. It
-// takes the path of its configuration.
+// Command registry is the registry of the distribution project, with files as its only storage. Its
+// argument is the path of its configuration.
 package main
 
 import (

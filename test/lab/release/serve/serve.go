@@ -16,13 +16,13 @@ import (
 	"github.com/musterhq/muster/test/suite/await"
 )
 
-// startLimit is how long the registry may take until it answers.
+// startLimit is how long the registry may take to start.
 const startLimit = 30 * time.Second
 
-// Start starts the registry of the program command at an address of this machine, with its files in dir.
-// It returns where images go in it, and what ends it.
+// Start starts the registry program command at an address of this machine, with its files in dir.
+// It returns the registry for images, and a function that stops it.
 func Start(ctx context.Context, command, ip, dir string) (r oci.Registry, end func() error, err error) {
-	listener, err := net.Listen("tcp", net.JoinHostPort(ip, "0")) // only to learn a free port
+	listener, err := net.Listen("tcp", net.JoinHostPort(ip, "0")) // only to find a free port
 	if err != nil {
 		return r, nil, fmt.Errorf("find a port for the registry: %w", err)
 	}
@@ -53,7 +53,7 @@ func Start(ctx context.Context, command, ip, dir string) (r oci.Registry, end fu
 	limited, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	err = await.Until(limited, 50*time.Millisecond, "the registry", func() (bool, error) {
-		answer, err := http.Get("http://" + address + "/v2/") //nolint:noctx // it is on this machine, and asked again
+		answer, err := http.Get("http://" + address + "/v2/") //nolint:noctx // it is on this machine, and the request is retried
 		if err != nil {
 			return false, err
 		}
