@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// edit is a piece of the manifests and what a chart has in its place.
+// edit replaces a text of the manifests by a template of the chart.
 type edit struct{ from, to string }
 
-// edits are all that a chart can be told.
+// edits returns the edits for all values of the chart.
 func edits() []edit {
 	image := func(name string) string { return `{{ include "muster.image" (dict "root" . "name" "` + name + `") }}` }
 	return []edit{
@@ -44,12 +44,12 @@ func edits() []edit {
 	}
 }
 
-// optional is a field of the pod that stands there if the chart was told of it.
+// optional returns a field of the pod that is present only if the value is set.
 func optional(field string) string {
 	return fmt.Sprintf("      {{- with .Values.%s }}\n      %s: {{- toYaml . | nindent 8 }}\n      {{- end }}\n", field, field)
 }
 
-// chart puts Helm's words where a chart can be told something.
+// chart turns the manifests into Helm templates.
 func chart(docs []string) (string, error) {
 	docs = slices.Clone(docs)
 	for _, e := range edits() {
@@ -59,7 +59,7 @@ func chart(docs []string) (string, error) {
 			docs[i] = strings.ReplaceAll(doc, e.from, e.to)
 		}
 		if !found {
-			return "", fmt.Errorf("make the chart: images/deploy has no %q: mend test/lab/install/chart.go", e.from)
+			return "", fmt.Errorf("make the chart: images/deploy has no %q: update test/lab/install/chart.go", e.from)
 		}
 	}
 	for i, doc := range docs {
@@ -70,18 +70,18 @@ func chart(docs []string) (string, error) {
 	return head + strings.Join(docs, "---\n"), nil
 }
 
-// served is what stands there if the controller serves Kubeflow's kinds. Who writes off
-// into a file has written false.
+// served wraps text so that it is present only if the controller serves Kubeflow's kinds. In a values file, an unquoted
+// off is the boolean false.
 func served(text string) string {
 	return `{{- if not (has (toString .Values.serveKubeflow) (list "off" "false")) }}` + "\n" + text + "{{- end }}\n"
 }
 
-// kubeflow makes the chart's rights of those of images/serve-kubeflow: two that a
-// controller may have in a namespace, and two that there are of the cluster alone.
+// kubeflow turns images/serve-kubeflow into templates: two rights that can be limited to
+// namespaces, and two that exist only for the whole cluster.
 func kubeflow(text string) (string, error) {
 	docs := strings.Split(text, "\n---\n")
 	if len(docs) != 4 {
-		return "", fmt.Errorf("make the chart: images/serve-kubeflow has %d objects, not 4: mend test/lab/install/chart.go", len(docs))
+		return "", fmt.Errorf("make the chart: images/serve-kubeflow has %d objects, not 4: update test/lab/install/chart.go", len(docs))
 	}
 	var all strings.Builder
 	for i, doc := range docs {
@@ -95,10 +95,10 @@ func kubeflow(text string) (string, error) {
 	return served("# Made by `make generate` out of images/serve-kubeflow.\n" + all.String()), nil
 }
 
-// metadataName is the line of an object's name, the first that there is.
+// metadataName matches the line of an object's name, which is the first such line.
 var metadataName = regexp.MustCompile(`\n  name: \S+\n`)
 
-// either gives a cluster's right, or the same in each namespace.
+// either returns a right for the whole cluster, or the same right in each namespace if there are values for namespaces.
 func either(doc string) string {
 	in := strings.ReplaceAll(doc, "kind: ClusterRole", "kind: Role")
 	if name := metadataName.FindString(in); name != "" {

@@ -1,11 +1,11 @@
-// Command install writes install.yaml, images.txt and the Helm chart out of what
-// kustomize makes of images/deploy, the one source of all:
+// Command install writes install.yaml, images.txt and the Helm chart from the output of
+// kustomize for images/deploy, which is the single source:
 //
 //	kubectl kustomize images/deploy | test/lab/run install
 //	controller-gen crd output:stdout | test/lab/run install crd
 //
-// The second trims the CRD for it. The chart differs in what a chart can be told,
-// its values. With namespaces the controller has Roles there in place of a
+// The second command trims the CRD for images/deploy. The chart differs from install.yaml only in its
+// values. If namespaces are set, the controller has Roles in these instead of a
 // ClusterRole.
 //
 // The tests in live install these on a cluster.

@@ -40,7 +40,7 @@ func run(args []string) error {
 	return write(string(text), string(rights), target)
 }
 
-// write lays install.yaml, the list of images and the chart into dir.
+// write writes install.yaml, the list of images and the chart to dir.
 func write(text, rights, dir string) error {
 	crd, cluster, docs, err := split(text)
 	if err != nil {
@@ -56,7 +56,7 @@ func write(text, rights, dir string) error {
 	}
 	templates := filepath.Join(dir, "chart", "templates")
 	if err := os.MkdirAll(templates, 0o755); err != nil {
-		return fmt.Errorf("make directory: %w", err)
+		return fmt.Errorf("create directory: %w", err)
 	}
 	for path, content := range map[string]string{
 		filepath.Join(dir, "install.yaml"):          head + text,
@@ -73,7 +73,7 @@ func write(text, rights, dir string) error {
 	return nil
 }
 
-// split parts the CRD and what is the cluster's own from the rest, without the namespace, which Helm makes.
+// split separates the CRD and the cluster-wide objects from the rest. It drops the namespace, which Helm creates.
 func split(text string) (crd string, cluster, rest []string, err error) {
 	for _, doc := range strings.Split(text, "\n---\n") {
 		doc = strings.TrimSuffix(doc, "\n") + "\n"
@@ -88,17 +88,17 @@ func split(text string) (crd string, cluster, rest []string, err error) {
 		}
 	}
 	if crd == "" || len(cluster) != 4 || len(rest) != 6 {
-		return "", nil, nil, fmt.Errorf("split the manifests: a CRD, 4 objects of the cluster and 6 others are expected, there are %d and %d: is images/deploy complete", len(cluster), len(rest))
+		return "", nil, nil, fmt.Errorf("split the manifests: expected a CRD, 4 cluster-wide objects and 6 others, found %d and %d: check images/deploy", len(cluster), len(rest))
 	}
 	return crd, cluster, rest, nil
 }
 
-// keep has Helm leave the CRD, and with it the jobs, where it is uninstalled.
+// keep makes Helm keep the CRD, and with it the jobs, when the chart is uninstalled.
 func keep(crd string) string {
 	return strings.Replace(crd, "  annotations:\n", "  annotations:\n    helm.sh/resource-policy: keep\n", 1)
 }
 
-// images lists what registries without a way out have to hold.
+// images lists the images that a private registry must have.
 func images(docs []string) string {
 	var list []string
 	for _, found := range regexp.MustCompile(`(?m)^\s+image: (\S+)$`).FindAllStringSubmatch(strings.Join(docs, ""), -1) {
@@ -108,9 +108,9 @@ func images(docs []string) string {
 	return strings.Join(slices.Compact(list), "")
 }
 
-// trim takes the descriptions of pod templates out of a CRD: `kubectl explain pod`
-// has them, and with them the object is too large for kubectl apply. Those of our
-// own fields stay.
+// trim removes the descriptions of pod templates from a CRD, because with them the object is too large for kubectl
+// apply. `kubectl explain pod` has these descriptions. Those of our own fields
+// are kept.
 func trim(in io.Reader, out io.Writer) error {
 	text, err := io.ReadAll(in)
 	if err != nil {
@@ -128,7 +128,7 @@ func trim(in io.Reader, out io.Writer) error {
 	return err
 }
 
-// forget removes the texts of a schema's fields below each one named template.
+// forget removes the descriptions of a schema's fields below each field named template.
 func forget(schema any, all bool) {
 	switch node := schema.(type) {
 	case map[string]any:

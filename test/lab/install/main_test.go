@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// TestChart: the chart of what install.yaml holds.
+// TestChart checks that the chart and the other files are up to date with install.yaml.
 func TestChart(t *testing.T) {
 	text, err := os.ReadFile("../../../images/install.yaml")
 	require.NoError(t, err)
@@ -34,17 +34,17 @@ func TestChart(t *testing.T) {
 	}
 	chart, err := os.ReadFile(filepath.Join(dir, "chart/templates/controller.yaml"))
 	require.NoError(t, err)
-	require.NotContains(t, string(chart), "ghcr.io", "an image is not named by the values")
-	require.NotContains(t, string(chart), "muster-system", "the namespace is the release's")
+	require.NotContains(t, string(chart), "ghcr.io", "an image does not come from the values")
+	require.NotContains(t, string(chart), "muster-system", "the namespace must be the release's")
 	require.Equal(t, 2, strings.Count(string(chart), "{{- range $namespace := .Values.namespaces }}"), "a Role and its binding")
 	require.Error(t, write("kind: Pod\n", string(rights), dir))
 	require.Error(t, write(strings.TrimPrefix(string(text), head), "kind: Role\n", dir))
 	err = write(strings.ReplaceAll(string(text), "memory: 256Mi", "memory: 512Mi"), string(rights), dir)
-	require.ErrorContains(t, err, "make the chart: images/deploy has no ", "a chart whose values do nothing")
+	require.ErrorContains(t, err, "make the chart: images/deploy has no ", "a value would have no effect")
 }
 
-// TestValues: what the chart has by itself is what images/deploy has, and the
-// schema knows each value.
+// TestValues checks that the chart's defaults are those of images/deploy, and that the
+// schema has each value.
 func TestValues(t *testing.T) {
 	read := func(path string, into any) {
 		text, err := os.ReadFile(filepath.Join("../../../images", path))
@@ -55,7 +55,7 @@ func TestValues(t *testing.T) {
 	read("chart/values.yaml", &values)
 	var schema struct{ Properties map[string]any }
 	read("chart/values.schema.json", &schema)
-	delete(schema.Properties, "global") // a chart that has this one gives it
+	delete(schema.Properties, "global") // set by charts that include this one
 	require.ElementsMatch(t, slices.Collect(maps.Keys(values)), slices.Collect(maps.Keys(schema.Properties)))
 
 	text, err := os.ReadFile("../../../images/deploy/controller.yaml")
@@ -73,7 +73,8 @@ func TestValues(t *testing.T) {
 	require.Equal(t, deployment.Spec.Template.Spec.Containers[0].Image, image["registry"].(string)+"/muster-controller:"+image["tag"].(string))
 }
 
-// TestUsersMay: who has admin, edit or view in a namespace has the same for LaunchJobs, and nobody writes a status.
+// TestUsersMay checks that users with admin, edit or view in a namespace have the same rights for LaunchJobs, and that
+// no user may write a status.
 func TestUsersMay(t *testing.T) {
 	text, err := os.ReadFile("../../../images/install.yaml")
 	require.NoError(t, err)
@@ -107,7 +108,7 @@ func TestUsersMay(t *testing.T) {
 	}
 }
 
-// TestTheCRDExplainsItself: kubectl explain has a sentence for each field of our own and for each phase.
+// TestTheCRDExplainsItself checks that kubectl explain has a description of each field of our own, and of each phase.
 func TestTheCRDExplainsItself(t *testing.T) {
 	text, err := os.ReadFile("../../../images/deploy/crd.yaml")
 	require.NoError(t, err)
@@ -119,7 +120,7 @@ func TestTheCRDExplainsItself(t *testing.T) {
 		for name, field := range schema.Properties {
 			at := path + "." + name
 			if at == ".metadata" {
-				continue // of every object
+				continue // every object has it
 			}
 			if name == "template" {
 				continue // kubectl explain pod has these
@@ -145,7 +146,7 @@ func TestTheCRDExplainsItself(t *testing.T) {
 	}
 }
 
-func TestCRDKeepsItsOwnWords(t *testing.T) {
+func TestTrimKeepsOurOwnDescriptions(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, trim(strings.NewReader(`
 spec: {description: a, template: {description: b, properties: {description: {description: c}, x: {items: [{description: d}]}}}, list: [{description: e}]}

@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package helm pins the Helm that the tests of test/lab/install/live run. Nothing is compiled from this
+// Package helm pins the version of Helm that the tests of test/lab/install/live run. Nothing is compiled from this
 // package: its import keeps the program in go.mod and go.sum.
 package helm
 

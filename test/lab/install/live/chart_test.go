@@ -16,11 +16,11 @@ import (
 
 const (
 	chartDir = "../../../../images/chart"
-	// launchLimit is for two workers and their launcher, on a machine that does other things too.
+	// launchLimit is the limit for launching two workers and their launcher, on a machine with other load.
 	launchLimit = 2 * time.Minute
 )
 
-// TestValues: what the chart makes of its values, and what it refuses.
+// TestValues checks the manifests that the chart renders from its values, and which values it rejects.
 func TestValues(t *testing.T) {
 	out := mustHelm(t, "lint", "--strict", chartDir)
 	require.Contains(t, out, "0 chart(s) failed")
@@ -54,7 +54,7 @@ func TestValues(t *testing.T) {
 	require.NoError(t, err, out)
 	require.Contains(t, out, "- --serve-kubeflow=dry-run\n")
 	require.Equal(t, 2, strings.Count(out, "kind: Role\nmetadata:\n  labels:\n    app.kubernetes.io/component: controller\n    app.kubernetes.io/part-of: muster\n  name: muster-controller-kubeflow\n"))
-	require.NotContains(t, out, "ClusterRole", "nor is a namespace's label read")
+	require.NotContains(t, out, "ClusterRole", "the label of a namespace is not read either")
 	out, err = template("--set=serveKubeflow=on")
 	require.NoError(t, err, out)
 	require.Contains(t, out, "- --serve-kubeflow=on\n")
@@ -82,8 +82,8 @@ func TestValues(t *testing.T) {
 	require.Contains(t, out, "chart requires kubeVersion: >=1.30.0-0")
 }
 
-// TestUpgrade: Helm takes over what a file has installed. A job runs while the chart's values change; one that cannot be does
-// not take the controller that runs away, and is rolled back.
+// TestUpgrade checks that Helm takes over an installation from a file. A job runs while the chart's values change. An
+// upgrade whose image cannot be pulled does not stop the running controller, and is rolled back.
 func TestUpgrade(t *testing.T) {
 	require.NoError(t, clean())
 	in := newSpace(t, "upgrade") // a namespace that is restricted
@@ -111,11 +111,11 @@ func TestUpgrade(t *testing.T) {
 	d := deployment()
 	require.EqualValues(t, 2, d.Status.ReadyReplicas)
 	require.Equal(t, "20m", d.Spec.Template.Spec.Containers[0].Resources.Requests.Cpu().String())
-	require.Empty(t, cmpNodes(in), "two pods on one of two nodes")
+	require.Empty(t, cmpNodes(in), "both pods are on the same node")
 
 	out, err = upgrade("--set=image.tag=never")
 	require.NoError(t, err, out)
-	in.until(time.Minute, "the new pod shows that it has no image", func() bool {
+	in.until(time.Minute, "the new pod is waiting for its image", func() bool {
 		return strings.Contains(in.kubectl("get", "pods", "-l", controllerPods), "Init:")
 	})
 	in.launch("meanwhile", "mpirun", "/opt/muster-test/hello")
@@ -132,7 +132,7 @@ func TestUpgrade(t *testing.T) {
 	w.uninstall(t)
 }
 
-// cmpNodes names the node that both controllers are on.
+// cmpNodes returns the node if both controllers are on the same one.
 func cmpNodes(s space) string {
 	pods := s.pods(controllerPods)
 	if len(pods) == 2 && pods[0].Spec.NodeName == pods[1].Spec.NodeName {
@@ -141,8 +141,8 @@ func cmpNodes(s space) string {
 	return ""
 }
 
-// measured looks at the probes and at the series of the leader, after a job that it
-// has seen from its beginning to its end.
+// measured checks the probes and the metrics of the leader, after a job that it
+// has managed from start to end.
 func measured(s space) {
 	t := s.t
 	s.launch("counted", "mpirun", "/opt/muster-test/hello")
@@ -166,7 +166,7 @@ func measured(s space) {
 	}
 }
 
-// fetch asks a pod by its address, which the machine reaches.
+// fetch gets a URL of a pod. This machine reaches pods by their addresses.
 func fetch(t *testing.T, url string) string {
 	t.Helper()
 	client := http.Client{Timeout: 10 * time.Second}

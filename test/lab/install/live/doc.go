@@ -1,15 +1,15 @@
-// Package live installs the controller on a real cluster in the three ways that
-// docs/operations/install.md tells, and looks at what is there afterwards:
+// Package live installs the controller on a real cluster in the three ways of
+// docs/operations/install.md, and checks the result:
 //
 //	make e2e-install
 //
-// Each way begins on a cluster that knows no LaunchJob. A job runs to its end;
-// another is in its middle when the controller is uninstalled, goes on, ends, and
-// is taken up by the next controller. Then the chart's values and upgrades, the
-// leader's death, and what a controller for one namespace may do outside of it.
+// Each way starts on a cluster without the LaunchJob kind. One job runs to its end.
+// Another job is running when the controller is uninstalled. It continues, ends, and
+// the next controller takes it over. Other tests check the chart's values and upgrades, the
+// death of the leader, and the rights of a controller for one namespace.
 //
 // A cluster has one LaunchJob kind and, by default, one controller. So these tests
-// run one after the other and beside no other test that needs the controller; they
-// refuse a cluster with jobs that are not theirs, and leave neither the
-// controller nor the kind. Helm is built from its module (test/lab/install/helm).
+// run one after the other, and not at the same time as other tests that need the controller. They
+// refuse to run on a cluster with other jobs, and remove the
+// controller and the kind at the end. Helm is built from its module (test/lab/install/helm).
 package live

@@ -31,7 +31,7 @@ const (
 	// system is where images/deploy puts the controller.
 	system = "muster-system"
 	kind   = "launchjobs.muster.dev"
-	// component selects all that is installed but the CRD.
+	// component selects all installed objects except the CRD.
 	component = "app.kubernetes.io/component=controller"
 )
 
@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// prepare takes away what an earlier run, or another suite, left.
+// prepare removes everything that an earlier run or another suite left behind.
 func prepare() error {
 	if err := kube.Cluster(); err != nil {
 		return err
@@ -60,16 +60,16 @@ func prepare() error {
 	return clean()
 }
 
-// strangers refuses a cluster on which somebody's jobs would lose their controller.
+// strangers returns an error if the cluster has jobs of other users, which would lose their controller.
 func strangers() error {
 	if _, err := kubectl("get", "crd", kind); err != nil {
-		return nil // there are none
+		return nil // no kind, so there are no jobs
 	}
 	list, err := kubectl("get", "launchjobs", "-A", "-o", `jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name} {end}`)
 	if err != nil {
 		return err
 	}
-	// A namespace that is being deleted takes its jobs along by itself.
+	// Namespaces that are being deleted do not count.
 	others, err := kubectl("get", "namespaces", "-l", "!"+owner, "--field-selector=status.phase=Active", "-o", `jsonpath={range .items[*]}/{.metadata.name}/ {end}`)
 	if err != nil {
 		return err
@@ -77,13 +77,13 @@ func strangers() error {
 	for _, job := range strings.Fields(list) {
 		namespace, _, _ := strings.Cut(job, "/")
 		if strings.Contains(others, "/"+namespace+"/") {
-			return fmt.Errorf("the cluster has the job %s: this test takes controller and CRD away, and the jobs with them", job)
+			return fmt.Errorf("the cluster has the job %s: this test would delete the controller, the CRD and all jobs", job)
 		}
 	}
 	return nil
 }
 
-// clean removes the controller however it was installed, the kind and the tests'
+// clean removes the controller, however it was installed, the kind, and the tests'
 // namespaces.
 func clean() error {
 	var all error
@@ -91,7 +91,7 @@ func clean() error {
 		{"delete", "namespace", "-l", owner, "--ignore-not-found", "--wait=false"},
 		{"delete", "namespace", system, "--ignore-not-found"},
 		{"delete", "clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding", "-l", component, "--ignore-not-found"},
-		{"delete", "clusterrole,clusterrolebinding", "muster-controller", "--ignore-not-found"}, // of releases without the label
+		{"delete", "clusterrole,clusterrolebinding", "muster-controller", "--ignore-not-found"}, // releases without the label
 		{"delete", "crd", kind, "--ignore-not-found"},
 		{"wait", "--for=delete", "namespace", "-l", owner, "--timeout=60s"},
 	} {
@@ -101,7 +101,7 @@ func clean() error {
 	return all
 }
 
-// kubectl runs it as a user does who has just come to the cluster.
+// kubectl runs kubectl without a namespace, as a new user does.
 func kubectl(args ...string) (string, error) { return kubectlWith(nil, args...) }
 
 func kubectlWith(stdin []byte, args ...string) (string, error) {
@@ -112,7 +112,8 @@ func kubectlWith(stdin []byte, args ...string) (string, error) {
 
 var built sync.Mutex
 
-// helmPath is Helm, built from its module once for each version, beside the cluster's other programs.
+// helmPath returns the path of Helm, which is built from its module once for each version, next to the cluster's other
+// programs.
 func helmPath(t *testing.T) string {
 	t.Helper()
 	built.Lock()
@@ -123,7 +124,7 @@ func helmPath(t *testing.T) string {
 	return filepath.Join(dir, "helm")
 }
 
-// helm runs it with directories of the test's own, so that nobody's settings count.
+// helm runs Helm with directories of its own, so that no user's settings apply.
 func helm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	home := t.TempDir()
@@ -133,7 +134,7 @@ func helm(t *testing.T, args ...string) (string, error) {
 	return string(out), err
 }
 
-// mustHelm fails the test where Helm does.
+// mustHelm runs Helm, and fails the test if Helm fails.
 func mustHelm(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := helm(t, args...)
@@ -141,13 +142,13 @@ func mustHelm(t *testing.T, args ...string) string {
 	return out
 }
 
-// space is a namespace.
+// space is a namespace of a test.
 type space struct {
 	t    *testing.T
 	name string
 }
 
-// newSpace makes a namespace that admits restricted pods only.
+// newSpace creates a namespace that admits only restricted pods.
 func newSpace(t *testing.T, name string) space {
 	t.Helper()
 	s := space{t, "install-" + name + "-" + strings.ToLower(rand.Text()[:5])}
@@ -185,10 +186,10 @@ func (s space) apply(object any) {
 	require.NoError(s.t, err)
 }
 
-// launch applies the job of test/e2e/manifests under a name, with a command.
+// launch applies the job of test/e2e/manifests with a name and a command.
 func (s space) launch(name string, command ...string) { s.deliver("baked", name, command...) }
 
-// deliver is launch with another way for the agent into the pods.
+// deliver is like launch, with another delivery of the agent.
 func (s space) deliver(delivery, name string, command ...string) {
 	s.t.Helper()
 	text, err := os.ReadFile("../../../e2e/manifests/launchjob.yaml")
@@ -209,7 +210,7 @@ func (s space) status(name string) v1alpha1.LaunchJobStatus {
 	return job.Status
 }
 
-// until asks again and again, and fails when limit has passed.
+// until calls ok repeatedly until it returns true, and fails the test after limit.
 func (s space) until(limit time.Duration, what string, ok func() bool) {
 	s.t.Helper()
 	for deadline := time.Now().Add(limit); !ok(); time.Sleep(200 * time.Millisecond) {
@@ -217,7 +218,7 @@ func (s space) until(limit time.Duration, what string, ok func() bool) {
 	}
 }
 
-// succeeds waits for a job's good end.
+// succeeds waits until a job has succeeded.
 func (s space) succeeds(name string) {
 	s.t.Helper()
 	s.until(2*time.Minute, name+" is over", func() bool { return s.status(name).CompletionTime != nil })
@@ -225,7 +226,7 @@ func (s space) succeeds(name string) {
 	require.Equal(s.t, v1alpha1.PhaseSucceeded, status.Phase, "%s: %s", status.Reason, status.Message)
 }
 
-// pods are those of a job, or the controller's, by the label's value.
+// pods returns the pods that selector selects.
 func (s space) pods(selector string) []corev1.Pod {
 	s.t.Helper()
 	var list corev1.PodList
@@ -233,7 +234,7 @@ func (s space) pods(selector string) []corev1.Pod {
 	return list.Items
 }
 
-// show logs what is there.
+// show logs the state of the namespace.
 func (s space) show() {
 	for _, args := range [][]string{
 		{"get", "launchjobs,pods,deployments,leases", "-o", "wide"},

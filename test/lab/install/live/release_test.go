@@ -18,18 +18,18 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// hostIP is this machine in the network of the nodes.
+// hostIP is this machine's address in the network of the nodes.
 const hostIP = "198.19.255.1"
 
-// released is a directory that make release made.
+// released is a directory that make release created.
 type released struct {
 	dir     string
-	number  string            // the version without the v
+	number  string            // digests of the images, by name
 	digests map[string]string // of the images, by name
 }
 
-// TestRelease installs a release by file, kustomize and Helm on nodes that can pull from one registry
-// only, upgrades it to the next release and rolls it back. A job runs all the time.
+// TestRelease installs a release by file, kustomize and Helm on nodes that can pull from only one registry.
+// It upgrades to the next release and rolls back, while a job runs.
 func TestRelease(t *testing.T) {
 	before, after := open(t, "MUSTER_RELEASE_BEFORE"), open(t, "MUSTER_RELEASE")
 	require.NotEqual(t, before.digests, after.digests)
@@ -64,7 +64,7 @@ func TestRelease(t *testing.T) {
 			before.runs(s)
 			s.deliver("init", "long", "mpirun", "sh", "-c", "echo waits; until [ -e /tmp/go ]; do sleep 0.2; done; echo went on")
 			s.until(launchLimit, "all ranks wait", func() bool {
-				out, _ := s.try(nil, "logs", "long-launcher") // there may be none yet
+				out, _ := s.try(nil, "logs", "long-launcher") // the log may not exist yet
 				return strings.Count(out, "waits") == 4
 			})
 			w.install(after)
@@ -90,12 +90,12 @@ func TestRelease(t *testing.T) {
 		figure.Series{Unit: "ways", Samples: went, Reduce: "sum"})
 }
 
-// open unpacks what users unpack of the release whose directory a variable holds.
+// open unpacks the release in the directory that a variable names.
 func open(t *testing.T, variable string) released {
 	t.Helper()
 	r := released{dir: os.Getenv(variable), digests: map[string]string{}}
 	text, err := os.ReadFile(filepath.Join(r.dir, "install.yaml"))
-	require.NoError(t, err, "%s is to be the directory of a release", variable)
+	require.NoError(t, err, "%s must name the directory of a release", variable)
 	for _, found := range regexp.MustCompile(`/(muster-\w+)@(sha256:\w+)`).FindAllStringSubmatch(string(text), -1) {
 		r.digests[found[1]] = found[2]
 	}
@@ -114,7 +114,7 @@ func open(t *testing.T, variable string) released {
 	return r
 }
 
-// push copies images and chart out of the released layout.
+// push copies images and chart from the released layout to a registry.
 func (r released) push(t *testing.T, registry oci.Registry) {
 	t.Helper()
 	layout, err := oci.Open(r.dir, time.Time{}, nil)
@@ -138,7 +138,7 @@ func (r released) apply(t *testing.T, flag, path string) {
 	rolledOut(t, system)
 }
 
-// runs checks that the controller's pods are of this release.
+// runs checks that the controller's pods use the image of this release.
 func (r released) runs(s space) {
 	s.t.Helper()
 	s.until(time.Minute, "only pods of "+r.number, func() bool {
@@ -152,7 +152,7 @@ func (r released) runs(s space) {
 	})
 }
 
-// delivered checks that a job has the agent of this release.
+// delivered checks that a job uses the agent of this release.
 func (r released) delivered(s space, job string) {
 	s.t.Helper()
 	for _, pod := range s.pods("muster.dev/job=" + job) {
@@ -161,7 +161,7 @@ func (r released) delivered(s space, job string) {
 	}
 }
 
-// only has the nodes' containerd pull all images from a registry, and from nowhere else. It reads these
+// only makes the nodes' containerd pull all images from one registry. containerd reads these
 // files at each pull.
 func only(t *testing.T, address string) {
 	t.Helper()

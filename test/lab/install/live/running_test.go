@@ -21,8 +21,8 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// TestOneNamespace: a controller for a has no right in b and none of the cluster's,
-// installed by the chart and by images/deploy-namespaced. A job in b stays as it was.
+// TestOneNamespace checks that a controller for namespace a has no rights in b and no cluster-wide rights,
+// installed by the chart and by images/deploy-namespaced. A job in b stays unchanged.
 func TestOneNamespace(t *testing.T) {
 	const namespaced = "../../../../images/deploy-namespaced/kustomization.yaml"
 	text, err := os.ReadFile(namespaced)
@@ -40,7 +40,7 @@ func TestOneNamespace(t *testing.T) {
 	t.Run("kustomize", func(t *testing.T) {
 		require.NoError(t, clean())
 		a, b := newSpace(t, "a"), newSpace(t, "b")
-		require.Equal(t, 3, strings.Count(string(text), ": jobs}"), "the name's three places")
+		require.Equal(t, 3, strings.Count(string(text), ": jobs}"), "the name occurs in three places")
 		images := "images:\n  - {name: ghcr.io/musterhq/muster-controller, newName: " + manuals + "/muster-controller}\n  - {name: ghcr.io/musterhq/muster-agent, newName: " + manuals + "/muster-agent}\n"
 		dir := overlay(t, strings.ReplaceAll(string(text), ": jobs}", ": "+a.name+"}")+images)
 		_, err := kubectl("apply", "-k", dir)
@@ -55,14 +55,14 @@ func TestOneNamespace(t *testing.T) {
 		figure.Series{Unit: "rights", Samples: beyond, Reduce: "sum"})
 }
 
-// confined asks what the account may do in a and in b, and runs a job in each. It
-// gives a 1 for each right that the account has outside of a.
+// confined checks the rights of the account in a and in b, and runs a job in each. It
+// returns a 1 for each right that the account has outside of a.
 func confined(a, b space) (beyond []float64) {
 	t := a.t
 	shows(a, system)
 	const account = "system:serviceaccount:" + system + ":muster-controller"
 	may := func(s space, args ...string) bool {
-		out, _ := s.try(nil, append([]string{"auth", "can-i", "--as=" + account}, args...)...) // a no is an exit code, too
+		out, _ := s.try(nil, append([]string{"auth", "can-i", "--as=" + account}, args...)...) // the answer no has an exit code, too
 		require.Contains(t, []string{"yes", "no"}, strings.TrimSpace(out))
 		return strings.TrimSpace(out) == "yes"
 	}
@@ -71,17 +71,17 @@ func confined(a, b space) (beyond []float64) {
 		{"list", "launchjobs.muster.dev"}, {"update", "launchjobs.muster.dev", "--subresource=status"}, {"create", "pods"}, {"list", "pods"}, {"watch", "pods"}, {"delete", "pods"},
 		{"create", "pods", "--subresource=exec"}, {"create", "services"}, {"create", "serviceaccounts"}, {"create", "roles.rbac.authorization.k8s.io"}, {"create", "rolebindings.rbac.authorization.k8s.io"}, {"create", "secrets"},
 	} {
-		require.True(t, may(a, right...), "%v in its namespace", right)
+		require.True(t, may(a, right...), "may not %v in its own namespace", right)
 		for _, elsewhere := range [][]string{right, append([]string{"--all-namespaces"}, right...)} {
 			beyond = append(beyond, 0)
 			if may(b, elsewhere...) {
 				beyond[len(beyond)-1] = 1
-				t.Errorf("it may %v", elsewhere)
+				t.Errorf("the controller may %v", elsewhere)
 			}
 		}
 	}
 	for _, never := range [][]string{{"get", "secrets"}, {"list", "secrets"}, {"patch", "pods"}, {"update", "launchjobs.muster.dev"}, {"escalate", "roles.rbac.authorization.k8s.io"}, {"bind", "roles.rbac.authorization.k8s.io"}, {"impersonate", "serviceaccounts"}} {
-		require.False(t, may(a, never...), "%v in its namespace", never)
+		require.False(t, may(a, never...), "may %v in its own namespace", never)
 	}
 	for _, kind := range []string{"nodes", "namespaces", "customresourcedefinitions.apiextensions.k8s.io", "clusterroles.rbac.authorization.k8s.io"} {
 		require.False(t, may(b, "list", kind, "--all-namespaces"), "%s", kind)
@@ -95,24 +95,24 @@ func confined(a, b space) (beyond []float64) {
 	}
 	a.launch("served", "mpirun", "/opt/muster-test/hello")
 	a.succeeds("served")
-	time.Sleep(3 * time.Second) // for what must not happen there is nothing to wait for
+	time.Sleep(3 * time.Second) // there is no event to wait for if nothing may happen
 	var job struct{ Status map[string]any }
 	require.NoError(t, json.Unmarshal([]byte(b.kubectl("get", "launchjob", "untouched", "-o", "json")), &job))
 	require.Empty(t, job.Status, "the job of another namespace has a status")
 	require.Empty(t, b.pods("muster.dev/job"))
-	require.Empty(t, b.kubectl("get", "events,services,roles", "-o", "name"), fmt.Sprintf("what there is in %s", b.name))
+	require.Empty(t, b.kubectl("get", "events,services,roles", "-o", "name"), fmt.Sprintf("objects in %s", b.name))
 	return beyond
 }
 
-// TestLeader: of two controllers one works. It is deleted, then one is killed, then
-// one is frozen and comes back; each time another takes over, and jobs go on.
+// TestLeader checks that another controller takes over when the leader is deleted, killed or frozen, and that jobs
+// continue. A frozen leader is also continued.
 func TestLeader(t *testing.T) {
 	require.NoError(t, clean())
 	in := newSpace(t, "leader")
 	shows(in, in.name)
 	w := chart(t, in.name)
 	w.install(t)
-	in.until(time.Minute, "there is a leader", func() bool { pod, _ := in.leader(); return pod != "" })
+	in.until(time.Minute, "a leader is elected", func() bool { pod, _ := in.leader(); return pod != "" })
 	var taken []float64
 	strike := func(how string, do func(leader corev1.Pod), limit time.Duration) {
 		pod, holder := in.leader()
@@ -134,16 +134,16 @@ func TestLeader(t *testing.T) {
 	strike("frozen", func(p corev1.Pod) { frozen = p; signal(t, p, syscall.SIGSTOP) }, time.Minute)
 	next, _ := in.leader()
 	require.NotEqual(t, frozen.Name, next)
-	// The kubelet may have killed it by now: it did not answer its probe.
-	signalled := trySignal(frozen, syscall.SIGCONT)
-	in.until(90*time.Second, "the one that was frozen begins anew", func() bool {
+	// The kubelet may have killed the process by now, because it did not answer its probe.
+	signaled := trySignal(frozen, syscall.SIGCONT)
+	in.until(90*time.Second, "the frozen controller is restarted", func() bool {
 		return in.controller(frozen.Name).Status.ContainerStatuses[0].RestartCount >
 			frozen.Status.ContainerStatuses[0].RestartCount
 	})
-	t.Logf("woken by us: %t", signalled)
+	t.Logf("continued by SIGCONT: %t", signaled)
 	rolledOut(t, in.name)
 	again, _ := in.leader()
-	require.Equal(t, next, again, "who was frozen leads no more")
+	require.Equal(t, next, again, "the frozen controller must not lead again")
 	record(t, figure.Row{Name: "the controller's leader ends without a word: until another leads", Op: "<=", Bar: 45},
 		figure.Series{Unit: "s", Samples: taken[1:], Reduce: "max"})
 	record(t, figure.Row{Name: "the controller's leader is deleted: until another leads", Op: "<=", Bar: 15},
@@ -151,11 +151,11 @@ func TestLeader(t *testing.T) {
 	w.uninstall(t)
 }
 
-// leader reads the lease: the pod, and its holder's whole name.
+// leader returns the leader's pod and the full name of the holder, from the lease.
 func (s space) leader() (pod, holder string) {
 	s.t.Helper()
 	holder, err := s.try(nil, "get", "lease", "muster-controller", "-o", "jsonpath={.spec.holderIdentity}")
-	if err != nil { // there is none yet
+	if err != nil { // there is no lease yet
 		return "", ""
 	}
 	pod, _, _ = strings.Cut(holder, "_")
@@ -169,16 +169,16 @@ func (s space) controller(name string) corev1.Pod {
 			return pod
 		}
 	}
-	require.Fail(s.t, "no such controller", name)
+	require.Fail(s.t, "no such controller pod", name)
 	return corev1.Pod{}
 }
 
 func signal(t *testing.T, pod corev1.Pod, sig syscall.Signal) {
 	t.Helper()
-	require.True(t, trySignal(pod, sig), "no process of %s is here: only on the cluster of test/lab/cluster", pod.Name)
+	require.True(t, trySignal(pod, sig), "%s has no process on this machine: this needs the cluster of test/lab/cluster", pod.Name)
 }
 
-// trySignal signals the process of a pod's first container: nodes of test/lab/cluster are
+// trySignal signals the process of a pod's first container. The nodes of test/lab/cluster are
 // namespaces of this machine.
 func trySignal(pod corev1.Pod, sig syscall.Signal) bool {
 	_, id, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")

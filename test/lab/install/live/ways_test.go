@@ -17,18 +17,18 @@ import (
 
 const (
 	controllerPods = "app.kubernetes.io/name=muster-controller"
-	// The manual's registry, in whose place the tests have that of images/build.sh.
+	// The registry in the manual, and the registry of images/build.sh that replaces it in the tests.
 	manuals, here = "registry.example.com/muster", "localhost"
 )
 
-// way is one way to install: both halves as the manual has them.
+// way is a way to install and uninstall, with the manual's commands.
 type way struct {
 	name               string
 	install, uninstall func(t *testing.T)
 }
 
-// TestWays: on a cluster that knows no LaunchJob, a job runs to its end; another
-// goes on while there is no controller, and the next one takes it up.
+// TestWays checks, on a cluster without the LaunchJob kind, that a job runs to its end, and that another
+// job continues without a controller until the next one takes it over.
 func TestWays(t *testing.T) {
 	var went []float64
 	for _, w := range []way{file(t), kustomize(t), chart(t, system)} {
@@ -39,7 +39,7 @@ func TestWays(t *testing.T) {
 			shows(s, system)
 			s.launch("short", "mpirun", "/opt/muster-test/hello")
 			s.succeeds("short")
-			require.Equal(t, 4, strings.Count(s.kubectl("logs", "short-launcher"), " of 4 on "), "ranks")
+			require.Equal(t, 4, strings.Count(s.kubectl("logs", "short-launcher"), " of 4 on "), "number of ranks")
 			goesOn(s, w)
 			went = append(went, 1)
 		})
@@ -48,12 +48,12 @@ func TestWays(t *testing.T) {
 		figure.Series{Unit: "ways", Samples: went, Reduce: "sum"})
 }
 
-// goesOn takes the controller away from under a job, and brings it back.
+// goesOn removes the controller while a job runs, and installs it again.
 func goesOn(s space, w way) {
 	t := s.t
 	s.launch("long", "mpirun", "sh", "-c", "echo waits; until [ -e /tmp/go ]; do sleep 0.2; done; echo went on")
 	s.until(launchLimit, "all ranks wait", func() bool {
-		out, _ := s.try(nil, "logs", "long-launcher") // there may be none yet
+		out, _ := s.try(nil, "logs", "long-launcher") // the log may not exist yet
 		return strings.Count(out, "waits") == 4
 	})
 	s.until(launchLimit, "long is Running", func() bool { return s.status("long").Phase == v1alpha1.PhaseRunning })
@@ -65,30 +65,30 @@ func goesOn(s space, w way) {
 	require.NoError(t, err)
 	out, err := kubectl("get", "deployments,serviceaccounts,roles,rolebindings", "-A", "-l", component, "-o", "name")
 	require.NoError(t, err)
-	require.Empty(t, out, "what uninstalling left")
+	require.Empty(t, out, "objects left after uninstalling")
 	out, err = kubectl("get", "clusterroles,clusterrolebindings", "-l", component, "-o", "name")
 	require.NoError(t, err)
-	require.Empty(t, out, "what uninstalling left")
+	require.Empty(t, out, "objects left after uninstalling")
 	for _, pod := range before {
 		s.kubectl("exec", pod.Name, "--", "touch", "/tmp/go")
 	}
 	s.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/long-launcher", "--timeout=60s")
-	require.Equal(t, 4, strings.Count(s.kubectl("logs", "long-launcher"), "went on"), "ranks")
-	require.Equal(t, v1alpha1.PhaseRunning, s.status("long").Phase, "who wrote this?")
+	require.Equal(t, 4, strings.Count(s.kubectl("logs", "long-launcher"), "went on"), "number of ranks")
+	require.Equal(t, v1alpha1.PhaseRunning, s.status("long").Phase, "the status was written without a controller")
 
 	w.install(t)
 	s.succeeds("long")
 	require.EqualValues(t, 1, s.status("long").Attempt)
 	for _, pod := range s.pods("muster.dev/job=long") {
 		for _, old := range before {
-			require.False(t, pod.Name == old.Name && pod.UID != old.UID, "%s was made anew", pod.Name)
+			require.False(t, pod.Name == old.Name && pod.UID != old.UID, "%s was created again", pod.Name)
 		}
 	}
 	w.uninstall(t)
 	require.Equal(t, v1alpha1.PhaseSucceeded, s.status("short").Phase)
 }
 
-// file is images/install.yaml, with the manual's sed.
+// file returns the way with images/install.yaml and the manual's sed command.
 func file(t *testing.T) way {
 	text, err := os.ReadFile("../../../../images/install.yaml")
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func file(t *testing.T) way {
 	}
 }
 
-// kustomize is the overlay of the manual.
+// kustomize returns the way with the overlay in the manual.
 func kustomize(t *testing.T) way {
 	manual, err := os.ReadFile("../../../../docs/operations/install.md")
 	require.NoError(t, err)
@@ -125,20 +125,20 @@ func kustomize(t *testing.T) way {
 	}
 }
 
-// overlay writes a kustomization that stands beside images/deploy into a directory
-// of the test's.
+// overlay writes a kustomization that refers to images/deploy into a directory
+// of the test.
 func overlay(t *testing.T, text string) string {
 	deploy, err := filepath.Abs("../../../../images/deploy")
 	require.NoError(t, err)
 	dir := t.TempDir()
-	back, err := filepath.Rel(dir, deploy) // kustomize wants relative paths
+	back, err := filepath.Rel(dir, deploy) // kustomize requires relative paths
 	require.NoError(t, err)
 	text = strings.NewReplacer("../deploy", back, manuals, here).Replace(text)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600))
 	return dir
 }
 
-// chart is images/chart as the release muster in a namespace.
+// chart returns the way with images/chart, as the release muster in a namespace.
 func chart(t *testing.T, namespace string, set ...string) way {
 	return way{"helm",
 		func(t *testing.T) {
@@ -149,7 +149,7 @@ func chart(t *testing.T, namespace string, set ...string) way {
 	}
 }
 
-// rolledOut waits for the controller.
+// rolledOut waits until the controller is rolled out.
 func rolledOut(t *testing.T, namespace string) {
 	t.Helper()
 	_, err := kubectl("-n", namespace, "rollout", "status", "deployment/muster-controller", "--timeout=100s")
@@ -159,7 +159,7 @@ func rolledOut(t *testing.T, namespace string) {
 	require.NoError(t, err)
 }
 
-// shows logs the controller's side of a failed test as well.
+// shows also logs the controller's side if the test fails.
 func shows(s space, namespace string) {
 	s.t.Cleanup(func() {
 		if s.t.Failed() {
@@ -168,7 +168,7 @@ func shows(s space, namespace string) {
 	})
 }
 
-// record writes a figure; one that misses its bar fails the test.
+// record records a figure, and fails the test if it misses its bar.
 func record(t *testing.T, row figure.Row, raw figure.Series) {
 	t.Helper()
 	dir, err := figure.Dir()
