@@ -8,9 +8,9 @@ import (
 
 const source = "training-operator v1.8.1"
 
-// cases lists every job: 1, 2 and 3 workers with and without a master's role,
-// 1 and 8 processes per worker where the kind has a field for it, and what else
-// changes a kind's environment.
+// cases lists every job: 1, 2 and 3 workers with and without a master,
+// 1 and 8 processes per worker if the kind has a field for it, and other
+// settings that change a kind's environment.
 func cases() []golden.Case {
 	var all []golden.Case
 	for _, some := range [][]golden.Case{pyTorch(), tensorFlow(), mpiJobs(), xgBoost(), paddlePaddle(), mxNet()} {
@@ -19,7 +19,7 @@ func cases() []golden.Case {
 	return all
 }
 
-// job makes a case; roles alternate a name and a count.
+// job makes a case. roles alternates names and counts.
 func job(name, kind string, spec golden.Spec, roles ...any) golden.Case {
 	for i := 0; i < len(roles); i += 2 {
 		spec.Roles = append(spec.Roles, golden.Role{Name: roles[i].(string), Count: int32(roles[i+1].(int))})

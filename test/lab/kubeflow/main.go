@@ -1,6 +1,6 @@
-// Kubeflow is the oracle of `agent run --compat=kubeflow-v1`: it builds jobs of
-// every kind, has training-operator v1.8.1 set its defaults and the environment
-// of each pod, and writes what it gave to golden files, which agent/framework
+// Kubeflow is the oracle of `agent run --compat=kubeflow-v1`. It creates jobs of
+// every kind, lets training-operator v1.8.1 set its defaults and the environment
+// of each pod, and writes the result to golden files, which agent/framework
 // must reproduce. It needs no cluster.
 package main
 
@@ -44,7 +44,7 @@ func main() {
 	logrus.SetOutput(io.Discard)
 	scheme := runtime.NewScheme()
 	if err := operator.AddToScheme(scheme); err != nil {
-		log.Fatalf("kubeflow: make scheme: %v", err)
+		log.Fatalf("kubeflow: create scheme: %v", err)
 	}
 	golden.Main("kubeflow", cases(), func(c *golden.Case) error { return fill(scheme, c) })
 }
@@ -94,7 +94,7 @@ func fill(scheme *runtime.Scheme, c *golden.Case) error {
 	return nil
 }
 
-// build makes the job's object. The map that it returns is the object's own.
+// build creates the job's object. The returned map belongs to the object.
 func build(c golden.Case) (runtime.Object, replicas, reconciler, admission.CustomValidator, error) {
 	meta := metav1.ObjectMeta{Name: c.Job, Namespace: c.Namespace}
 	switch c.Kind {
@@ -122,7 +122,7 @@ func build(c golden.Case) (runtime.Object, replicas, reconciler, admission.Custo
 		return &operator.MXJob{ObjectMeta: meta, Spec: operator.MXJobSpec{JobMode: operator.MXTrain, MXReplicaSpecs: specs}},
 			specs, &mxcontroller.MXJobReconciler{}, &mxwebhook.Webhook{}, nil
 	}
-	return nil, nil, nil, nil, fmt.Errorf("%q is no kind of that operator", c.Kind)
+	return nil, nil, nil, nil, fmt.Errorf("%q is not a kind of this operator", c.Kind)
 }
 
 func replicasOf(c golden.Case, container string) replicas {
@@ -160,9 +160,9 @@ func elasticPolicy(e *golden.Elastic) *operator.ElasticPolicy {
 	return policy
 }
 
-// fillMPI has the operator make the pods of an MPIJob against an API server in
-// memory: its SetClusterSpec does nothing, the launcher's environment is made
-// where the pod is.
+// fillMPI lets the operator create the pods of an MPIJob in an API server in
+// memory. The MPIJob's SetClusterSpec does nothing; the operator sets the launcher's environment when
+// it creates the pod.
 func fillMPI(scheme *runtime.Scheme, c *golden.Case) error {
 	job := mpiJob(*c)
 	if err := operator.ValidateV1MpiJobSpec(&job.Spec); err != nil {

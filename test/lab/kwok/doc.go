@@ -1,7 +1,7 @@
-// Package kwok has kwok play nodes of a cluster: their pods run at once, and do
-// nothing. Their taint keeps others away.
+// Package kwok simulates nodes of a cluster with kwok. Their pods become Running at once, and do
+// nothing. A taint keeps other pods away.
 //
-// kwok is built once into the cluster's directory, out of a module of its own
-// (./pinned). It leaves addresses and the kubelet's port alone that a node has
-// from its maker, so that a test may serve pods/exec for it.
+// kwok is built once into the cluster's directory, from a module of its own
+// (./pinned). It does not change addresses and the kubelet's port that the creator of a node
+// has set, so a test may serve pods/exec for the node.
 package kwok

@@ -19,17 +19,17 @@ import (
 	"github.com/musterhq/muster/test/suite/program"
 )
 
-// Played marks nodes that kwok plays, as a label and as a taint.
+// Played is the label and the taint of nodes that kwok simulates.
 const Played = "muster.dev/played"
 
-// Node is one to be played.
+// Node returns a node to simulate.
 func Node(i int) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("played-%d", i), Labels: map[string]string{Played: "true"}},
 		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: Played, Value: "true", Effect: corev1.TaintEffectNoSchedule}}}}
 }
 
-// Play makes nodes, and has kwok play them until stop is called, which takes all
-// of it back. stop is never nil, also beside an error. kwok's words go to log.
+// Play creates nodes, and runs kwok to simulate them. stop stops kwok and deletes
+// the nodes. stop is never nil, even if there is an error. kwok's output goes to log.
 func Play(ctx context.Context, c client.Client, nodes []*corev1.Node, log string) (stop func(context.Context) error, err error) {
 	var made []*corev1.Node
 	var kwok *program.Process
@@ -53,13 +53,13 @@ func Play(ctx context.Context, c client.Client, nodes []*corev1.Node, log string
 	}
 	for _, node := range nodes {
 		if err := c.Create(ctx, node); err != nil {
-			return stop, fmt.Errorf("make node: %w", err)
+			return stop, fmt.Errorf("create node: %w", err)
 		}
 		made = append(made, node)
 	}
 	kwok, err = program.Start(log, nil, filepath.Join(bin, "kwok"), "--kubeconfig="+os.Getenv("KUBECONFIG"), "--manage-all-nodes=false", "--manage-nodes-with-label-selector="+Played+"=true",
-		// As kubelets do. Without leases the control plane takes the nodes for dead after
-		// a minute, and tells of each pod.
+		// Like kubelets. Without leases the control plane considers the nodes dead after
+		// a minute, and creates events for each pod.
 		"--node-lease-duration-seconds=40")
 	if err != nil {
 		return stop, err
@@ -67,7 +67,7 @@ func Play(ctx context.Context, c client.Client, nodes []*corev1.Node, log string
 	return stop, played(ctx, c, len(nodes))
 }
 
-// Version of kwok that plays.
+// Version returns the version of kwok.
 func Version() (string, error) {
 	m, err := module()
 	if err != nil {
@@ -81,11 +81,11 @@ func module() (program.Module, error) {
 	return program.Module{Dir: filepath.Join(root, "test/lab/kwok/pinned"), Path: "sigs.k8s.io/kwok", Name: "kwok", Commands: []string{"cmd/kwok"}}, err
 }
 
-// played waits until so many nodes are Ready.
+// played waits until the given number of simulated nodes are Ready.
 func played(ctx context.Context, c client.Client, nodes int) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	return await.Until(ctx, 100*time.Millisecond, "played nodes", func() (bool, error) {
+	return await.Until(ctx, 100*time.Millisecond, "simulated nodes", func() (bool, error) {
 		var list corev1.NodeList
 		err := c.List(ctx, &list, client.MatchingLabels{Played: "true"})
 		return err == nil && ready(list) >= nodes, err

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package operator is mpi-operator v0.6.0 as a process of this machine, and the custom
-// resources of Kubeflow's operators. The module that pins it is test/lab/serve/mpioperator.
+// Package operator runs mpi-operator v0.6.0 as a process of this machine, and installs the custom
+// resources of Kubeflow's operators. The module that pins mpi-operator is test/lab/serve/mpioperator.
 package operator
 
 import (
@@ -15,12 +15,12 @@ import (
 	"github.com/musterhq/muster/test/suite/program"
 )
 
-// MPI is mpi-operator. Paths are those from the repository's root.
+// MPI returns the module of mpi-operator. Its paths are relative to the repository's root.
 func MPI() program.Module {
 	return program.Module{Dir: "test/lab/serve/mpioperator", Path: "github.com/kubeflow/mpi-operator", Name: "mpi-operator", Commands: []string{"cmd/mpi-operator"}}
 }
 
-// MPIKinds are the files of its custom resource.
+// MPIKinds returns the file of mpi-operator's custom resource.
 func MPIKinds(ctx context.Context) ([]string, error) {
 	dir, err := MPI().Source(ctx)
 	return []string{filepath.Join(dir, "manifests", "base", "kubeflow.org_mpijobs.yaml")}, err
@@ -41,7 +41,7 @@ func Define(ctx context.Context, files []string) error {
 	return nil
 }
 
-// Undefine takes all of Kubeflow's custom resources away, and their objects with them.
+// Undefine deletes all of Kubeflow's custom resources, with their objects.
 func Undefine(ctx context.Context) error {
 	args := []string{"delete", "--ignore-not-found", "--wait", "--timeout=60s", "crd"}
 	for _, name := range []string{"pytorchjobs", "tfjobs", "mpijobs", "xgboostjobs", "paddlejobs", "jaxjobs", "mxjobs"} {
@@ -51,8 +51,8 @@ func Undefine(ctx context.Context) error {
 	return err
 }
 
-// StartMPI starts it for all namespaces with the administrator's rights, its words going
-// to the file log. Its lease lies in the namespace lock.
+// StartMPI starts mpi-operator for all namespaces with the administrator's rights. Its output goes
+// to the file log. Its lease is in the namespace lock.
 func StartMPI(ctx context.Context, log, lock string) (*program.Process, error) {
 	dir, err := MPI().Build(ctx)
 	if err != nil {

@@ -20,13 +20,13 @@ import (
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
-// launch is how long one took, in seconds.
+// launch holds the times of a launch, in seconds.
 type launch struct {
-	Scheduling, Start, Rendezvous, Launch float64 // one after the other
+	Scheduling, Start, Rendezvous, Launch float64 // consecutive parts
 	FirstLine, Succeeded                  float64 // from apply
 }
 
-// launches runs jobs one after the other, and records times and answers 403.
+// launches runs jobs one after the other, and records times and responses with 403.
 func (w *world) launches(ctx context.Context, o options) error {
 	const space = "scale-launches"
 	if err := w.Spaces(ctx, "restricted", space); err != nil {
@@ -93,7 +93,7 @@ func recordLaunches(o options, all []launch, denied []audit.Request) error {
 		))
 }
 
-// launch runs one job to its end, and removes it.
+// launch runs one job to its end, and deletes it.
 func (w *world) launch(ctx context.Context, space, name string, workers int) (l launch, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
@@ -119,11 +119,11 @@ func (w *world) launch(ctx context.Context, space, name string, workers int) (l 
 		return l, err
 	}
 	if n := len(seen.Running); seen.InPhase(v1alpha1.PhaseSucceeded) != 1 || n != workers+1 {
-		return l, fmt.Errorf("%s: %d pods have run, phases %v; the launcher said:\n%v", name, n, seen.Phases, log)
+		return l, fmt.Errorf("%s: %d pods have run, phases %v; the launcher's log:\n%v", name, n, seen.Phases, log)
 	}
 	ready, line, err := stamps(log, fmt.Sprintf("%d/%d ready", workers, workers))
 	if err != nil {
-		return l, fmt.Errorf("%s: %w; the launcher said:\n%v", name, err, log)
+		return l, fmt.Errorf("%s: %w; the launcher's log:\n%v", name, err, log)
 	}
 	scheduled, running := measure.Last(seen.Scheduled), measure.Last(seen.Running)
 	l = launch{
@@ -138,7 +138,7 @@ func (w *world) launch(ctx context.Context, space, name string, workers int) (l 
 	return l, err
 }
 
-// stamps finds in a log when all were ready, and the first rank's line.
+// stamps returns the times in a log at which all workers were ready, and of the first rank's line.
 func stamps(log []measure.Line, allReady string) (ready, line time.Time, err error) {
 	for _, l := range log {
 		if ready.IsZero() && strings.Contains(l.Text, allReady) {
@@ -154,7 +154,7 @@ func stamps(log []measure.Line, allReady string) (ready, line time.Time, err err
 	return ready, line, nil
 }
 
-// job is the LaunchJob of the end-to-end tests under another name.
+// job returns the LaunchJob of the end-to-end tests, with another name.
 func (w *world) job(space, name string, workers int32) (*v1alpha1.LaunchJob, error) {
 	text, err := os.ReadFile(filepath.Join(w.Root, "test/e2e/manifests/launchjob.yaml"))
 	if err != nil {

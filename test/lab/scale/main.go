@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/test/suite/program"
 )
 
-// options are the command line.
+// options holds the flags of the command line.
 type options struct {
 	bin, only              string
 	launches, workers      int
@@ -24,13 +24,13 @@ func main() { program.Main("scale", run) }
 
 func run(ctx context.Context) (err error) {
 	o := options{workers: 20, jobsAlone: 5, nodes: 4}
-	flag.StringVar(&o.bin, "bin", "bin", "`DIR` of the controller's binary")
-	flag.StringVar(&o.only, "only", "", "launches or many (default: both)")
+	flag.StringVar(&o.bin, "bin", "bin", "run the controller's binary in `DIR`")
+	flag.StringVar(&o.only, "only", "", "measure only launches or many [both]")
 	flag.IntVar(&o.launches, "launches", 20, "launch `N` times")
-	flag.IntVar(&o.jobs, "jobs", 200, "`N` jobs at once")
+	flag.IntVar(&o.jobs, "jobs", 200, "apply `N` jobs at the same time")
 	flag.Parse()
 	if o.only != "" && o.only != "launches" && o.only != "many" {
-		return fmt.Errorf("-only=%s: there are launches and many", o.only)
+		return fmt.Errorf("-only=%s: use launches or many", o.only)
 	}
 	m, err := measure.New("scale")
 	if err != nil {
@@ -49,14 +49,14 @@ func run(ctx context.Context) (err error) {
 			continue
 		}
 		before := w.Steps()
-		if err := errors.Join(part.do(ctx, o), w.Undo(before)); err != nil { // no controller goes on beside the next part's
+		if err := errors.Join(part.do(ctx, o), w.Undo(before)); err != nil { // stops the controller before the next part starts its own
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
 	}
 	return nil
 }
 
-// world is the cluster, and what we have changed in it.
+// world is the cluster, and the cleanup steps for the changes in it.
 type world struct{ *measure.World }
 
 // record records figures, and prints them.

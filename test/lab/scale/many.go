@@ -20,25 +20,25 @@ import (
 	"github.com/musterhq/muster/test/suite/program"
 )
 
-// podsPerJob: a launcher and three workers.
+// podsPerJob counts a launcher and three workers.
 const podsPerJob = 4
 
-// quiet is how long the controller has, once all jobs run, to say its last words
-// about them before its requests are counted.
+// quiet is the time for the controller's last requests about the jobs, after all jobs run
+// and before the requests are counted.
 const quiet = 5 * time.Second
 
-// crowd is what so many jobs cost until all of them run.
+// crowd is the cost of a number of jobs until all of them run.
 type crowd struct {
 	Jobs                     int
 	PodsRunning, JobsRunning float64 // seconds from the first apply
 	Requests                 map[string]int
 	RequestsPerJob           float64
-	CPUSeconds               float64 // of the controller, until it was quiet
+	CPUSeconds               float64 // of the controller, until quiet was over
 	PeakMB                   float64 // of the controller, since its start
 }
 
-// many brings jobs onto played nodes, some of them alone and then all at once, each time
-// in a namespace of their own. They stay until the end.
+// many runs jobs on simulated nodes, first some of them alone and then all at the same time, each time
+// in a namespace of their own. The jobs stay until the end.
 func (w *world) many(ctx context.Context, o options) error {
 	dir, err := figure.Dir()
 	if err != nil {
@@ -55,7 +55,7 @@ func (w *world) many(ctx context.Context, o options) error {
 	if err := w.Spaces(ctx, "restricted", spaces...); err != nil {
 		return err
 	}
-	// The last, so that it ends first: it brings no pods back that go with their namespace.
+	// Started last, so that it stops first and does not create pods again that are deleted with their namespace.
 	controller, err := w.Controller(ctx, o.bin, filepath.Join(dir, "raw", "scale-many-controller.log"))
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (w *world) crowd(ctx context.Context, space string, jobs int, controller *p
 }
 
 func recordMany(alone []crowd, all crowd) error {
-	sum := 0.0 // alone, a job's status may be written once more or less, as its pods come
+	sum := 0.0 // the number of status updates of a single job varies by one, depending on when its pods start
 	for _, c := range alone {
 		sum += c.RequestsPerJob
 	}
@@ -151,18 +151,18 @@ func recordMany(alone []crowd, all crowd) error {
 		))
 }
 
-// play has kwok play nodes.
+// play runs kwok to simulate nodes.
 func (w *world) play(ctx context.Context, nodes int, log string) error {
 	var list []*corev1.Node
 	for i := range nodes {
 		list = append(list, kwok.Node(i))
 	}
 	stop, err := kwok.Play(ctx, w.Client, list, log)
-	w.Later("end played nodes", stop)
+	w.Later("stop simulated nodes", stop)
 	return err
 }
 
-// onPlayed puts a job's pods onto played nodes.
+// onPlayed restricts a job's pods to simulated nodes.
 func onPlayed(job *v1alpha1.LaunchJob) {
 	for _, t := range []*corev1.PodTemplateSpec{&job.Spec.Launcher.Template, &job.Spec.Roles[0].Template} {
 		t.Spec.NodeSelector = map[string]string{kwok.Played: "true"}

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package table is the program around rows that are played one after the other on a
+// Package table is the main program of suites that run rows one after the other on a
 // cluster: its flags, its table, its exit code.
 package table
 
@@ -20,11 +20,11 @@ import (
 	"github.com/musterhq/muster/test/suite/program"
 )
 
-// Row is something that happens on a cluster, and what has to be seen.
+// Row is a test on a cluster.
 type Row struct {
-	Key  string // on the command line
+	Key  string // name on the command line
 	What string
-	// Play makes it happen, and leaves nothing of it. out is the directory of the
+	// Play runs the test, and removes everything that it created. out is the directory of the
 	// figures; seen is for the table.
 	Play func(ctx context.Context, out string) (seen []string, err error)
 }
@@ -33,26 +33,26 @@ type Row struct {
 type Program struct {
 	Name  string
 	Rows  []Row
-	Build func(context.Context) error // what takes minutes the first time
-	Begin func(context.Context) error // before the first row
-	End   func(context.Context) error // after the last, however it went; nil: nothing
+	Build func(context.Context) error // builds what the rows need; takes minutes the first time
+	Begin func(context.Context) error // runs before the first row
+	End   func(context.Context) error // runs after the last row, also after an error; nil: nothing
 }
 
-// Main plays the rows that the command line asks for. It ends with 1 when one did not go
-// as it should.
+// Main runs the rows that the command line selects. The exit code is 1 if a row
+// fails.
 func (p Program) Main() { program.Main(p.Name, p.run) }
 
 func (p Program) run(ctx context.Context) error {
-	only := flag.String("rows", "", "only these, separated by commas")
+	only := flag.String("rows", "", "run only these `ROWS`, separated by commas [all]")
 	list := flag.Bool("list", false, "list the rows")
-	build := flag.Bool("build", false, "build what the rows need, and nothing else")
+	build := flag.Bool("build", false, "only build what the rows need")
 	flag.Parse()
 	chosen := slices.DeleteFunc(slices.Clone(p.Rows), func(r Row) bool {
 		return !Asked(*only, r.Key)
 	})
 	switch {
 	case len(chosen) == 0:
-		return fmt.Errorf("-rows=%s: there is none; -list lists them", *only)
+		return fmt.Errorf("-rows=%s: no such row; -list lists all rows", *only)
 	case *list:
 		for _, r := range chosen {
 			fmt.Printf("%-14s %s\n", r.Key, r.What)
@@ -68,8 +68,8 @@ func (p Program) run(ctx context.Context) error {
 	return p.play(ctx, chosen)
 }
 
-// Asked reports whether a row is one of keys, or below one as a/b is below a. No keys ask
-// for every row. Commas separate keys.
+// Asked reports whether a row is one of keys, or is below one of them, as a/b is below a. Without keys every row
+// is selected. Commas separate keys.
 func Asked(keys, row string) bool {
 	return keys == "" || slices.ContainsFunc(strings.Split(keys, ","), func(key string) bool {
 		return row == key || strings.HasPrefix(row, key+"/")
@@ -104,7 +104,7 @@ func (p Program) play(ctx context.Context, chosen []Row) (err error) {
 		}
 	}
 	if len(failed) > 0 {
-		return fmt.Errorf("not as it should: %s", strings.Join(failed, ", "))
+		return fmt.Errorf("rows failed: %s", strings.Join(failed, ", "))
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
-// Package golden is the form of the files that agent/framework is held to: what
-// an operator gave each pod of one job. It knows no operator, so that tools for
-// two versions of the operator write the same form.
+// Package golden defines the format of the golden files of agent/framework: the environment that
+// an operator sets in each pod of one job. It does not depend on an operator, so that the programs for
+// two versions of the operator write the same format.
 package golden
 
 import (
@@ -16,19 +16,19 @@ import (
 
 // Case is one job and, after a tool has filled them, its pods.
 type Case struct {
-	Name      string `json:"-"`      // of the file, without .json
+	Name      string `json:"-"`      // name of the file, without .json
 	Source    string `json:"source"` // the operator and its version
 	Kind      string `json:"kind"`
 	Job       string `json:"job"`
 	Namespace string `json:"namespace"`
 	Spec      Spec   `json:"spec"`
-	// Refused is what the operator's admission webhook says to the job, which
+	// Refused is the error of the operator's admission webhook. The job
 	// then has no pods.
 	Refused string `json:"refused,omitempty"`
 	Pods    []Pod  `json:"pods"`
 }
 
-// Spec is what the environment depends on.
+// Spec holds the settings that the environment depends on.
 type Spec struct {
 	Roles          []Role   `json:"roles"`
 	NprocPerNode   string   `json:"nprocPerNode,omitempty"`   // PyTorchJob; "": the operator's default
@@ -48,7 +48,7 @@ type Role struct {
 	Count int32  `json:"count"`
 }
 
-// Elastic is a PyTorchJob's elasticPolicy; nil and "": not given.
+// Elastic is a PyTorchJob's elasticPolicy; nil and "" are unset fields.
 type Elastic struct {
 	Min          *int32      `json:"minReplicas,omitempty"`
 	Max          *int32      `json:"maxReplicas,omitempty"`
@@ -62,24 +62,24 @@ type Elastic struct {
 	MaxRestarts  *int32      `json:"maxRestarts,omitempty"`
 }
 
-// Pod is one replica.
+// Pod is a replica of a role.
 type Pod struct {
 	Name       string      `json:"name"`
-	Role       string      `json:"role"` // as in a pod's name: lower case
+	Role       string      `json:"role"` // in lower case, as in a pod's name
 	Index      int         `json:"index"`
 	Containers []Container `json:"containers"`
 }
 
-// Container has the variables that the operator gave it, NAME=VALUE, in its
-// order. The kubelet fills in what stands in $( ): a field of the pod
-// (status.podIP) or a variable before it.
+// Container has the variables that the operator set, as NAME=VALUE, in the operator's
+// order. The kubelet replaces $( ) by a field of the pod
+// (status.podIP) or an earlier variable.
 type Container struct {
 	Name string   `json:"name"`
 	Env  []string `json:"env"`
 }
 
-// Template is a pod template with the operator's default container and, for a
-// job with Sidecar, another.
+// Template returns a pod template with the operator's default container and, for a
+// job with Sidecar, a second one.
 func (c Case) Template(container string) corev1.PodTemplateSpec {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: container, Image: "example.com/train"}}}
 	if c.Spec.Sidecar {
@@ -88,8 +88,8 @@ func (c Case) Template(container string) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{Spec: spec}
 }
 
-// Containers reads the variables off a pod. Errors: one whose source is of a
-// sort that this form has no field for.
+// Containers returns the variables of a pod. It is an error if the source of a variable is not a field of the pod,
+// because the format cannot represent it.
 func Containers(spec corev1.PodSpec) ([]Container, error) {
 	var found []Container
 	for _, c := range spec.Containers {
@@ -108,11 +108,11 @@ func Containers(spec corev1.PodSpec) ([]Container, error) {
 	return found, nil
 }
 
-// Write writes each case to dir/NAME.json. A file of an earlier run that no
-// case has any more stays; the caller empties dir.
+// Write writes each case to dir/NAME.json. It does not remove files of earlier runs whose
+// cases no longer exist; the caller empties dir.
 func Write(dir string, cases []Case) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make golden directory: %w", err)
+		return fmt.Errorf("create golden directory: %w", err)
 	}
 	for _, c := range cases {
 		var text bytes.Buffer
@@ -129,11 +129,11 @@ func Write(dir string, cases []Case) error {
 	return nil
 }
 
-// Main is the main of a program called name that writes golden files: cases are
-// filled, one after the other, and written to the directory that -out names. It
-// ends the process with 2 for a wrong command line and with 1 for an error.
+// Main is the main function of a program that writes golden files. It fills cases
+// one after the other, and writes them to the directory of the flag -out. It
+// exits with 2 for a wrong command line, and with 1 for an error.
 func Main(name string, cases []Case, fill func(*Case) error) {
-	out := flag.String("out", "", "`DIR` to write the golden files to")
+	out := flag.String("out", "", "write the golden files to `DIR`")
 	flag.Parse()
 	if *out == "" || flag.NArg() > 0 {
 		flag.Usage()

@@ -1,5 +1,5 @@
-// Jax writes the golden files of JAXJob, which training-operator has from v1.9
-// on; everything else is in the folder above, with v1.8.1.
+// Jax writes the golden files of JAXJob, which training-operator has since v1.9.
+// The folder above has all other kinds, with v1.8.1.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 	}
 	scheme := runtime.NewScheme()
 	if err := operator.AddToScheme(scheme); err != nil {
-		log.Fatalf("kubeflow/jax: make scheme: %v", err)
+		log.Fatalf("kubeflow/jax: create scheme: %v", err)
 	}
 	golden.Main("kubeflow/jax", all, func(c *golden.Case) error { return fill(scheme, c) })
 }

@@ -1,6 +1,6 @@
-// Statuses is the oracle of agent/serve's conditions: training-operator v1.8.1's own
-// code is told how many pods of a job run, have succeeded, or have failed, and what it
-// makes of that is written to a JSON file. It needs no cluster.
+// Statuses is the oracle of agent/serve's conditions. It passes the number of running, succeeded and failed pods
+// of a job to training-operator v1.8.1's own code, and writes the resulting
+// conditions to a JSON file. It needs no cluster.
 //
 //	go -C test/lab/kubeflow run ./statuses -out ../../../agent/serve/testdata/operator.json
 package main
@@ -37,7 +37,7 @@ type (
 	replicas = map[operator.ReplicaType]*operator.ReplicaSpec
 )
 
-// life is a job, and what becomes of its pods, step by step.
+// life is a job, and the states of its pods, step by step.
 type life struct {
 	Name      string `json:"name"`
 	container string
@@ -49,15 +49,15 @@ type life struct {
 
 type step struct {
 	Counts     counts                  `json:"counts"`
-	Conditions []operator.JobCondition `json:"conditions"` // what the operator says then, without times
-	Ended      bool                    `json:"ended"`      // it has written when
+	Conditions []operator.JobCondition `json:"conditions"` // the operator's conditions after the step, without times
+	Ended      bool                    `json:"ended"`      // the operator has set the completion time
 }
 
 type updater interface {
 	UpdateJobStatus(job any, specs map[operator.ReplicaType]*operator.ReplicaSpec, status *operator.JobStatus) error
 }
 
-// world stands in for a manager: the operator's own is made for a cluster.
+// world replaces the manager, because the operator's own manager needs a cluster.
 type world struct {
 	manager.Manager
 	client client.Client
@@ -82,7 +82,7 @@ func run(out string) error {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{operator.AddToScheme, corev1.AddToScheme} {
 		if err := add(scheme); err != nil {
-			return fmt.Errorf("make scheme: %w", err)
+			return fmt.Errorf("create scheme: %w", err)
 		}
 	}
 	w := world{client: fake.NewClientBuilder().WithScheme(scheme).Build()}
@@ -102,7 +102,7 @@ func run(out string) error {
 	return nil
 }
 
-// live has the operator say what it makes of each step, on top of the one before.
+// live stores the operator's conditions after each step, on top of the previous step.
 func live(w world, l *life) error {
 	job, specs, r, err := build(w, *l)
 	if err != nil {
@@ -129,9 +129,9 @@ func live(w world, l *life) error {
 	return nil
 }
 
-// build makes the job's object and its controller. The map is the object's own.
+// build creates the job's object and its controller. The map belongs to the object.
 func build(w world, l life) (runtime.Object, replicas, updater, error) {
-	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: l.container}}}} // which defaults look for
+	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: l.container}}}} // the defaults look for this container
 	meta, specs := metav1.ObjectMeta{Name: "pi", Namespace: "hpc"}, replicas{}
 	for name, n := range l.Replicas {
 		specs[name] = &operator.ReplicaSpec{Replicas: &n, RestartPolicy: l.Restart, Template: template}
@@ -151,12 +151,12 @@ func build(w world, l life) (runtime.Object, replicas, updater, error) {
 	case "MPIJob":
 		return &operator.MPIJob{ObjectMeta: meta, Spec: operator.MPIJobSpec{MPIReplicaSpecs: specs}}, specs, mpicontroller.NewReconciler(w, gang), nil
 	}
-	return nil, nil, nil, fmt.Errorf("%q is no kind of that operator", l.Kind)
+	return nil, nil, nil, fmt.Errorf("%q is not a kind of this operator", l.Kind)
 }
 
-// lives are those of jobs of each kind. All end: by the pods that decide, or by one
-// that fails and is not restarted. Jobs whose pods are restarted are left out: which of
-// Running and Restarting stays depends, in that operator, on the order of a map.
+// lives returns the lives of jobs of each kind. All jobs end: either the deciding pods succeed, or a pod
+// fails and is not restarted. Jobs whose pods are restarted are left out, because whether
+// Running or Restarting remains depends on the order of a map in that operator.
 func lives() (all []life) {
 	type jobs struct {
 		name, kind, container string

@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package kwok pins the program that plays nodes and their pods. Nothing is compiled from this package: its import keeps
+// Package kwok pins the version of kwok. Nothing is compiled from this package: its import keeps
 // the program in go.mod and go.sum, so that a plain `go build` finds it.
 package kwok
 
