@@ -18,8 +18,8 @@ import (
 	"github.com/musterhq/muster/test/fakekube"
 )
 
-// front is the API server's door: TLS, HTTP/2, and a bearer token that is valid
-// until the next one is.
+// front is the API server's frontend: TLS, HTTP/2, and a bearer token that is valid
+// until the next rotation.
 type front struct {
 	server *httptest.Server
 	ca     string // PEM
@@ -27,14 +27,14 @@ type front struct {
 	mu      sync.Mutex
 	token   string
 	refused int         // requests with another token
-	execs   []time.Time // when pods/exec was asked for with the right one
+	execs   []time.Time // times of pods/exec requests with the right token
 }
 
 func newFront(t *testing.T, api *fakekube.Server) *front {
 	to, err := url.Parse(api.URL())
 	require.NoError(t, err)
 	proxy := httputil.NewSingleHostReverseProxy(to)
-	proxy.FlushInterval = -1 // watches
+	proxy.FlushInterval = -1 // for watches
 	f := &front{}
 	f.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !f.admit(r) {
@@ -66,14 +66,14 @@ func (f *front) admit(r *http.Request) bool {
 	return true
 }
 
-// rotate makes token the only one that is taken.
+// rotate makes token the only valid one.
 func (f *front) rotate(token string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.token = token
 }
 
-// status is the answer that a token gets.
+// status returns the HTTP status of a request with a token.
 func (f *front) status(t *testing.T, token string) int {
 	req, err := http.NewRequest(http.MethodGet, f.server.URL+"/api/v1/namespaces/"+namespace+"/pods", nil)
 	require.NoError(t, err)
@@ -84,7 +84,7 @@ func (f *front) status(t *testing.T, token string) int {
 	return resp.StatusCode
 }
 
-// execAfter is when the first exec after at was asked for; zero: not yet.
+// execAfter returns the time of the first exec request after at, or zero if there is none yet.
 func (f *front) execAfter(at time.Time) time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()

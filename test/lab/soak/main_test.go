@@ -22,17 +22,17 @@ import (
 // bin is the directory of agent and agent-launcher.
 var bin string
 
-// ownMounts marks the process that has a mount namespace of its own.
+// ownMounts is set in the process that has a mount namespace of its own.
 const ownMounts = "MUSTER_OWN_MOUNTS"
 
-// TestMain runs the tests in a mount namespace of their own where it may.
+// TestMain runs the tests in a mount namespace of their own if it is root.
 func TestMain(m *testing.M) {
 	if os.Getuid() == 0 && os.Getenv(ownMounts) == "" {
 		os.Exit(inOwnMounts())
 	}
-	klog.SetLogger(logr.Discard()) // the server half logs each cut
+	klog.SetLogger(logr.Discard()) // the server side logs each cut
 	flag.Parse()
-	if err := flag.Set("test.parallel", "8"); err != nil { // they wait more than they compute
+	if err := flag.Set("test.parallel", "8"); err != nil { // the tests wait more than they compute
 		panic(err)
 	}
 	code, err := prepared(m)
@@ -44,11 +44,11 @@ func TestMain(m *testing.M) {
 }
 
 func inOwnMounts() int {
-	runtime.LockOSThread() // Pdeathsig means this thread
+	runtime.LockOSThread() // Pdeathsig applies to this thread
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Env = append(os.Environ(), ownMounts+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	// Unshareflags makes the propagation private, Pdeathsig ends it with us.
+	// Unshareflags makes the propagation private. Pdeathsig ends the process with this one.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "test/lab/soak:", err)
@@ -81,8 +81,7 @@ func prepared(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
-// record writes a figure where $MUSTER_OUT is set, and requires its bar in any
-// case.
+// record records a figure if $MUSTER_OUT is set, and fails the test if it misses its bar.
 func record(t *testing.T, command, raw string, rows []figure.Row, numbers any) {
 	t.Helper()
 	dir := os.Getenv("MUSTER_OUT")

@@ -13,14 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// road is a TCP proxy in front of the API server: what a load balancer is to a
-// launcher.
+// road is a TCP proxy in front of the API server, in the place of a load
+// balancer.
 type road struct {
 	address string
 	to      string
-	// patience bounds one write towards the launcher, as the API server does
-	// (60 s in its stream translator): a reader that stands still longer loses
-	// its connection. 0: for ever.
+	// patience limits the time of one write towards the launcher, as the API server does
+	// (60 s in its stream translator): a reader that pauses longer loses
+	// its connection. 0: no limit.
 	patience time.Duration
 
 	killed atomic.Int32 // connections that ran out of patience
@@ -32,7 +32,7 @@ type road struct {
 	wg    sync.WaitGroup
 }
 
-// lane is one connection; dark is closed when its packets vanish.
+// lane is a connection; dark is closed when its packets start to vanish.
 type lane struct{ dark chan struct{} }
 
 func newRoad(t *testing.T, to string, patience time.Duration) *road {
@@ -56,15 +56,15 @@ func newRoad(t *testing.T, to string, patience time.Duration) *road {
 			c.Close()
 		}
 		r.mu.Unlock()
-		r.darken() // frees the lanes that wait
+		r.darken() // ends the lanes that wait
 		r.wg.Wait()
 	})
 	return r
 }
 
-// darken lets every connection that is open now vanish: nothing passes any
-// more, neither bytes nor its end, and both sides keep their sockets. It returns
-// how many there were.
+// darken makes all open connections vanish: neither bytes nor the end of a connection
+// pass any more, and both sides keep their sockets. It returns
+// the number of these connections.
 func (r *road) darken() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,8 +106,8 @@ func (r *road) carry(near net.Conn) {
 	}
 }
 
-// copy moves bytes one way until the connection ends or goes dark. Like a
-// network it takes nothing off a dark connection's sockets.
+// copy copies bytes in one direction until the connection ends or goes dark. Like a
+// network, it reads nothing more from a dark connection's sockets.
 func (r *road) copy(l *lane, to, from net.Conn, patience time.Duration) {
 	buf := make([]byte, 64<<10)
 	for {
@@ -129,7 +129,7 @@ func (r *road) copy(l *lane, to, from net.Conn, patience time.Duration) {
 			}
 		}
 		if err != nil {
-			// One side's end is the other's: half-open connections mean nothing to TLS.
+			// If one side ends, both end: TLS does not use half-open connections.
 			to.Close()
 			from.Close()
 			return

@@ -24,26 +24,26 @@ import (
 )
 
 var (
-	spell  = flag.Duration("spell", 10*time.Minute, "how long TestSoak leaves its session idle at a time")
-	spells = flag.Int("spells", 6, "how often")
+	spell  = flag.Duration("spell", 10*time.Minute, "leave the session of TestSoak idle for this `TIME` per spell")
+	spells = flag.Int("spells", 6, "run `N` spells")
 )
 
-// burst is what goes through the session between two spells, each way.
+// burst is the number of bytes sent through the session between two spells, in each direction.
 const burst = 4 << 20
 
-// soaked is what came of the session.
+// soaked holds the results of the session.
 type soaked struct {
 	Seed       uint64        `json:"seed"`
 	Minutes    float64       `json:"minutes"`
 	Exit       int           `json:"exit_code"`
 	Stdout     bool          `json:"stdout_equal"`
 	Stderr     bool          `json:"stderr_equal"`
-	Bytes      int64         `json:"bytes"` // each way
+	Bytes      int64         `json:"bytes"` // in each direction
 	Launches   int           `json:"launches"`
-	Idle       figure.Series `json:"idle_bytes"` // that came in a spell
+	Idle       figure.Series `json:"idle_bytes"` // received in a spell
 	Lost       figure.Series `json:"connections_lost"`
 	Redial     figure.Series `json:"redial"`         // from the loss to the next exec request
-	Refused    int           `json:"tokens_refused"` // requests with an old one
+	Refused    int           `json:"tokens_refused"` // requests with an old token
 	OldTokens  figure.Series `json:"old_token_status"`
 	LauncherFD figure.Series `json:"launcher_descriptors"`
 	WorkerFD   figure.Series `json:"worker_descriptors"`
@@ -51,10 +51,10 @@ type soaked struct {
 	WorkerKB   figure.Series `json:"worker_pss"`
 }
 
-// TestSoak: one session that echoes on stdout and stderr what it gets, with
-// all of its traffic idle for a spell at a time. In each spell the token changes,
-// and then every connection of the launcher is lost without a sign. (The link's
-// own pings go on; finding such losses is what they are for.)
+// TestSoak runs one session that echoes its input on stdout and stderr, with
+// all of its traffic idle during each spell. In each spell the token changes,
+// and then every connection of the launcher vanishes. (The link's
+// own pings continue, because they detect such losses.)
 func TestSoak(t *testing.T) {
 	w := newWorld(t, time.Minute, nil)
 	s := &soaked{Seed: rand.Uint64(), Redial: figure.Series{Unit: "s", Reduce: "max"},
@@ -88,10 +88,10 @@ func TestSoak(t *testing.T) {
 	s.Exit = cmd.ProcessState.ExitCode()
 	s.finish(t, w, e)
 	require.NoError(t, err)
-	require.NoError(t, ended(w.worker), "the worker was told that the job is over")
+	require.NoError(t, ended(w.worker), "the worker must end after the job")
 }
 
-// spell leaves the session idle; in it, the token changes and the connections
+// spell leaves the session idle. Meanwhile, the token changes and the connections
 // vanish.
 func (s *soaked) spell(t *testing.T, w *world, e *echo, i int) {
 	start, before := time.Now(), e.count()
@@ -104,11 +104,11 @@ func (s *soaked) spell(t *testing.T, w *world, e *echo, i int) {
 	s.Lost.Samples = append(s.Lost.Samples, float64(lost))
 	time.Sleep(time.Until(start.Add(*spell)))
 	s.Idle.Samples = append(s.Idle.Samples, float64(e.count()-before))
-	var redialled time.Time
+	var redialed time.Time
 	require.Eventually(t, func() bool { redialled = w.front.execAfter(dark); return !redialled.IsZero() },
-		time.Minute, 10*time.Millisecond, "nobody dialled again after spell %d", i)
+		time.Minute, 10*time.Millisecond, "no redial after spell %d", i)
 	s.Redial.Samples = append(s.Redial.Samples, redialled.Sub(dark).Seconds())
-	t.Logf("%s spell %d: %d connections lost, redialled after %s", time.Now().Format(time.TimeOnly), i, lost, redialled.Sub(dark).Round(time.Millisecond))
+	t.Logf("%s spell %d: %d connections lost, redialed after %s", time.Now().Format(time.TimeOnly), i, lost, redialled.Sub(dark).Round(time.Millisecond))
 }
 
 func (s *soaked) sample(t *testing.T, launcher, worker int) {
@@ -125,7 +125,7 @@ func (s *soaked) sample(t *testing.T, launcher, worker int) {
 	}
 }
 
-// finish compares and records.
+// finish compares the data, and records the figures.
 func (s *soaked) finish(t *testing.T, w *world, e *echo) {
 	s.Bytes, s.Refused = e.total, w.front.refusals()-len(s.OldTokens.Samples)
 	want := fmt.Sprintf("%x", e.sent.Sum(nil))
@@ -163,11 +163,11 @@ func ended(worker *exec.Cmd) error {
 	case err := <-done:
 		return err
 	case <-time.After(20 * time.Second):
-		return fmt.Errorf("it runs on")
+		return fmt.Errorf("the worker is still running")
 	}
 }
 
-// echo feeds a session that sends everything back.
+// echo sends data to a session that sends everything back.
 type echo struct {
 	in    io.Writer
 	noise io.Reader
@@ -189,7 +189,7 @@ func noise(seed uint64) io.Reader {
 	return rand.NewChaCha8(key)
 }
 
-// burst sends some bytes and waits until all of them are back.
+// burst sends some bytes and waits until all of them have come back.
 func (e *echo) burst(t *testing.T) {
 	_, err := io.CopyN(io.MultiWriter(e.in, e.sent), e.noise, burst)
 	require.NoError(t, err)

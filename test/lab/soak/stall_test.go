@@ -23,31 +23,31 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-var stop = flag.Duration("stall", 90*time.Second, "how long TestStall does not read the launcher's stdout")
+var stop = flag.Duration("stall", 90*time.Second, "do not read the launcher's stdout for this `TIME` in TestStall")
 
-// stallSize is what the rank writes meanwhile.
+// stallSize is the number of bytes that the rank writes meanwhile.
 const stallSize = 64 << 20
 
-// stalled is what came of a job whose output nobody read for a while.
+// stalled holds the results of a job whose output was not read for a while.
 type stalled struct {
 	Seconds float64 `json:"seconds"`
 	Exit    int     `json:"exit_code"`
 	Equal   bool    `json:"sha256_equal"`
 	Redials int     `json:"redials"`
-	Killed  int     `json:"connections_killed"` // by a server that waited 60 s to write
+	Killed  int     `json:"connections_killed"` // by a server that waited 60 s for a write
 	Written bool    `json:"rank_ended_meanwhile"`
-	Said    int     `json:"lines_of_the_worker"` // about spilling
+	Said    int     `json:"lines_of_the_worker"` // about spilling, in the worker's log
 }
 
-// TestStall: a rank writes 64 MiB while nobody reads the launcher's stdout, on
-// the whole way: pipe, rsh, launcher, TLS, an API server that kills connections
-// it cannot write to for 60 s, attach, PID 1.
+// TestStall checks a rank that writes 64 MiB while the launcher's stdout is not read, over
+// the whole path: pipe, rsh, launcher, TLS, an API server that closes connections
+// to which it cannot write for 60 s, attach, PID 1.
 func TestStall(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		mount string // where the worker's directory lies, for output that waits
-		waits bool   // the rank
-		loses bool   // the connections at half time, with stderr stopped too
+		mount string // type of file system of the worker's directory, for output that waits
+		waits bool   // the rank must wait
+		loses bool   // the connections are lost at half time, and stderr is not read either
 	}{
 		{name: "spilled to a file"},
 		{name: "spool directory of 1 MiB", mount: "full", waits: true},
@@ -57,7 +57,7 @@ func TestStall(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := stallOnce(t, stallWorld(t, c.mount), c.loses)
-			require.Equal(t, !c.waits, s.Written, "the rank ended while nobody read")
+			require.Equal(t, !c.waits, s.Written, "the rank ended while its output was not read")
 			said := 0
 			if c.waits {
 				said = 1
@@ -79,8 +79,8 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// stallWorld makes a world whose worker has its directory on a file system
-// that is full at 1 MiB, or read-only from its start on.
+// stallWorld returns a world whose worker's directory is on a file system
+// that is full at 1 MiB, or read-only after the start.
 func stallWorld(t *testing.T, mount string) *world {
 	if mount == "" {
 		return newWorld(t, time.Minute, nil)
@@ -89,7 +89,7 @@ func stallWorld(t *testing.T, mount string) *world {
 	w := newWorld(t, time.Minute, func(dir string) []string {
 		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m,mode=0700"))
 		t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-		return []string{"TMPDIR=" + dir} // the second choice is no better
+		return []string{"TMPDIR=" + dir} // the second choice is on the same file system
 	})
 	if mount == "read-only" {
 		require.Eventually(t, func() bool { _, err := os.Stat(w.path("worker/" + names.WorkerSocket)); return err == nil },
@@ -117,7 +117,7 @@ func stallOnce(t *testing.T, w *world, loses bool) stalled {
 	}
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	// One byte: from here on the rank writes.
+	// After one byte has arrived, the rank is writing.
 	h := sha256.New()
 	_, err = io.CopyN(h, stdout, 1)
 	require.NoError(t, err)
@@ -128,7 +128,7 @@ func stallOnce(t *testing.T, w *world, loses bool) stalled {
 		dark := time.Now()
 		require.Positive(t, w.road.darken())
 		require.Eventually(t, func() bool { return !w.front.execAfter(dark).IsZero() }, *stop/2, 10*time.Millisecond,
-			"it dials again while nobody reads what it says")
+			"it must redial although its stderr is not read")
 	}
 	time.Sleep(time.Until(began.Add(*stop)))
 	var s stalled
@@ -150,15 +150,15 @@ func stallOnce(t *testing.T, w *world, loses bool) stalled {
 	return s
 }
 
-// stderrThatStops gives cmd a stderr that nobody reads. fill fills its pipe,
-// resume lets it flow into the log.
+// stderrThatStops replaces cmd's stderr by a pipe that is not read. fill fills the pipe,
+// resume copies it to the log.
 func stderrThatStops(t *testing.T, cmd *exec.Cmd) (fill, resume func()) {
 	log := cmd.Stderr
 	r, own, err := os.Pipe()
 	require.NoError(t, err)
 	t.Cleanup(func() { r.Close(); own.Close() })
-	// Another open file description of the same pipe, which cmd may block on.
-	fd := int(own.Fd()) // once: each call makes it blocking
+	// cmd gets another open file description of the same pipe, which may block.
+	fd := int(own.Fd()) // only once: each call makes it blocking
 	theirs, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", fd), os.O_WRONLY, 0)
 	require.NoError(t, err)
 	cmd.Stderr = theirs
@@ -168,7 +168,7 @@ func stderrThatStops(t *testing.T, cmd *exec.Cmd) (fill, resume func()) {
 			for err == nil {
 				_, err = unix.Write(fd, []byte(" "))
 			}
-			require.ErrorIs(t, err, unix.EAGAIN, "it is full")
+			require.ErrorIs(t, err, unix.EAGAIN, "the pipe must be full")
 		}, func() {
 			own.Close()
 			go func() { _, _ = io.Copy(log, r) }()

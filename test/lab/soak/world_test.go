@@ -28,7 +28,7 @@ const (
 	workerPod = "pi-worker-0"
 )
 
-// world is a cluster of one worker, a real process, and the road to it.
+// world is a cluster with one worker, which is a real process, and the road to it.
 type world struct {
 	t      *testing.T
 	dir    string
@@ -39,8 +39,8 @@ type world struct {
 	worker *exec.Cmd
 }
 
-// newWorld starts it. prepare, if not nil, is given the worker's directory and
-// returns what its environment has on top.
+// newWorld starts a world. prepare, if not nil, gets the worker's directory and
+// returns additional variables for its environment.
 func newWorld(t *testing.T, patience time.Duration, prepare func(dir string) []string) *world {
 	// A test's own directory may be too long for a socket's path.
 	dir, err := os.MkdirTemp("", "soak")
@@ -49,7 +49,7 @@ func newWorld(t *testing.T, patience time.Duration, prepare func(dir string) []s
 	w := &world{t: t, dir: dir}
 	api := fakekube.New(t)
 	w.exec = fakekube.NewExec(t, w.attach)
-	w.exec.Refuse(fakekube.SPDY, http.StatusBadRequest, "WebSockets only") // Refuse says why
+	w.exec.Refuse(fakekube.SPDY, http.StatusBadRequest, "WebSockets only") // Refuse explains why
 	api.Handle(fakekube.ExecPath, w.exec)
 	w.front = newFront(t, api)
 	w.road = newRoad(t, w.front.server.Listener.Addr().String(), patience)
@@ -72,8 +72,8 @@ contexts: [{name: c, context: {cluster: c, user: u, namespace: %s}}]}
 
 func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
 
-// rotate makes a new token, as the kubelet does it: the file is replaced as a
-// whole. It returns the old one, which is refused from now on.
+// rotate writes a new token like the kubelet: the file is replaced
+// atomically. It returns the old token, which is rejected from now on.
 func (w *world) rotate() (old string) {
 	now := func() string { return fmt.Sprintf("token-%d", w.tokens) }
 	old = now()
@@ -84,7 +84,7 @@ func (w *world) rotate() (old string) {
 	return old
 }
 
-// start runs the worker.
+// start starts the worker.
 func (w *world) start(env []string) {
 	log, err := os.Create(w.path("worker.log"))
 	require.NoError(w.t, err)
@@ -97,19 +97,19 @@ func (w *world) start(env []string) {
 	w.t.Cleanup(func() { _ = w.worker.Process.Kill(); _ = w.worker.Wait() })
 }
 
-// workerLog is what the worker has said.
+// workerLog returns the worker's log.
 func (w *world) workerLog() string {
 	text, err := os.ReadFile(w.path("worker.log"))
 	require.NoError(w.t, err)
 	return string(text)
 }
 
-// attach is what pods/exec runs.
+// attach is the command that pods/exec runs.
 func (w *world) attach(ctx context.Context, _, _ string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, "agent"), argv[1:]...)
 	cmd.Env = append(os.Environ(), names.EnvDir+"="+w.path("worker"))
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	// As in a container: the end of the process ends the stream, whether or not
+	// As in a container, the end of the process ends the stream, whether or not
 	// its stdin has been read.
 	input, err := cmd.StdinPipe()
 	if err != nil {
@@ -151,7 +151,7 @@ func pod() *corev1.Pod {
 	}
 }
 
-// launcher is one `agent run` of a command.
+// launcher returns the command `agent run` with a shell command.
 func (w *world) launcher(command string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(bin, "agent"), "run", "--job=pi", "--workers=1", "--kubeconfig", w.path("kubeconfig"),
 		"--report", w.path("report.json"), "--log-level=info", "--", "sh", "-c", command)
