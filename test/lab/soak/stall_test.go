@@ -134,7 +134,7 @@ func stallOnce(t *testing.T, w *world, loses bool) stalled {
 	var s stalled
 	_, err = os.Stat(w.path("written"))
 	s.Written = err == nil
-	s.Said = strings.Count(w.workerLog(), "output that is not read stays in memory")
+	s.Said = strings.Count(w.workerLog(), "cannot spill output to disk")
 	s.Seconds = time.Since(began).Seconds()
 	resume()
 	_, err = io.Copy(h, stdout)
