@@ -19,8 +19,8 @@ import (
 
 const torchCreated = "Created=True(PyTorchJobCreated) "
 
-// pytorch tells the life of a PyTorchJob: what training-operator wrote at each stage is
-// what is written.
+// pytorch runs a PyTorchJob from suspension to deletion, and checks that its status is the one
+// that training-operator writes at each stage.
 func pytorch(ctx context.Context, w *world) error {
 	const object = "pytorchjob/digits"
 	if err := errors.Join(w.rights(ctx), w.apply(ctx, "pytorchjob.yaml", "NAME", "digits", "SUSPEND", "true")); err != nil {
@@ -61,14 +61,14 @@ func pytorch(ctx context.Context, w *world) error {
 	if err := w.kubectl(ctx, "delete", object); err != nil {
 		return err
 	}
-	w.see("suspended, resumed, succeeded; 3 pods and Services named and labelled as theirs, ranks as theirs; deleted with all that was made of it")
+	w.see("suspended, resumed, succeeded; 3 pods and Services with training-operator's names and labels, ranks as under training-operator; deleted with all of its objects")
 	return eventually(ctx, 30*time.Second, func() error {
 		left, err := w.names(ctx, "launchjobs,pods,services")
-		return errors.Join(err, same("what is left of it", "", left))
+		return errors.Join(err, same("objects left", "", left))
 	})
 }
 
-// looksLikeTheirs: names and labels of pods and Services.
+// looksLikeTheirs checks the names and labels of pods and Services.
 func (w *world) looksLikeTheirs(ctx context.Context) error {
 	const prefix = "training.kubeflow.org/"
 	text, err := kube.Kubectl(ctx, w.ns, nil, "get", "pods", "--sort-by=.metadata.name", "-L",
@@ -88,7 +88,7 @@ func (w *world) looksLikeTheirs(ctx context.Context) error {
 		same("services", "digits digits-master-0 digits-worker-0 digits-worker-1", services))
 }
 
-// ranks: what the processes were told.
+// ranks checks the variables of the processes.
 func (w *world) ranks(ctx context.Context) error {
 	for rank, pod := range []string{"digits-master-0", "digits-worker-0", "digits-worker-1"} {
 		text, err := kube.Kubectl(ctx, w.ns, nil, "logs", pod)
@@ -103,7 +103,7 @@ func (w *world) ranks(ctx context.Context) error {
 	return nil
 }
 
-// rights: what the controller may do to the kinds, and what it may not.
+// rights checks what the controller may do with the kinds, and what it may not do.
 func (w *world) rights(ctx context.Context) error {
 	var all error
 	for words, want := range map[string]string{
@@ -112,13 +112,13 @@ func (w *world) rights(ctx context.Context) error {
 		"patch launchjobs": "no", "update namespaces": "no", "list secrets": "no",
 	} {
 		args := append([]string{"auth", "can-i", "--as=system:serviceaccount:" + system + ":muster-controller"}, strings.Fields(words)...)
-		have, _ := kube.Kubectl(ctx, w.ns, nil, args...) // a no is an exit code, too
+		have, _ := kube.Kubectl(ctx, w.ns, nil, args...) // the answer no has an exit code, too
 		all = errors.Join(all, same("may it "+words, want, strings.TrimSpace(have)))
 	}
 	return all
 }
 
-// tensorflow runs a TFJob whose PS waits for ever, under Volcano's scheduler: it ends with its Chief.
+// tensorflow runs a TFJob whose PS waits forever, under Volcano's scheduler. The job ends when its Chief does.
 func tensorflow(ctx context.Context, w *world) (err error) {
 	stop, err := w.volcano(ctx)
 	if err != nil {
@@ -143,11 +143,11 @@ func tensorflow(ctx context.Context, w *world) (err error) {
 		same("the gang", "3 default", least)); err != nil {
 		return err
 	}
-	w.see("PS, Chief and Worker started as one gang of Volcano's; TF_CONFIG, conditions, counts and columns of training-operator; the PS that waits held nobody up")
+	w.see("PS, Chief and Worker started as one gang under Volcano; TF_CONFIG, conditions, counts and columns of training-operator; the waiting PS did not delay the end")
 	return w.clusterOf(ctx)
 }
 
-// clusterOf: TF_CONFIG names all by the hosts that training-operator gives.
+// clusterOf checks that TF_CONFIG has the hosts that training-operator would set.
 func (w *world) clusterOf(ctx context.Context) error {
 	text, err := kube.Kubectl(ctx, w.ns, nil, "logs", "mnist-chief-0")
 	if err != nil {
@@ -172,11 +172,11 @@ func (w *world) clusterOf(ctx context.Context) error {
 		want := fmt.Sprint(map[string][]string{"chief": {host("chief")}, "ps": {host("ps")}, "worker": {host("worker")}}, " {chief 0}")
 		return same("TF_CONFIG", want, fmt.Sprint(have.Cluster, " ", have.Task))
 	}
-	return fmt.Errorf("the chief was told no TF_CONFIG: %s", text)
+	return fmt.Errorf("the chief has no TF_CONFIG: %s", text)
 }
 
-// volcano brings its custom resources and starts its scheduler and controllers, those
-// that test/lab/gang pins; stop takes them away.
+// volcano applies Volcano's custom resources and starts its scheduler and controllers, in the version
+// that test/lab/gang pins; stop removes them.
 func (w *world) volcano(ctx context.Context) (stop func() error, err error) {
 	m := program.Module{Dir: "test/lab/gang/volcano", Path: "volcano.sh/volcano", Name: "volcano", Commands: []string{"cmd/scheduler", "cmd/controller-manager"}}
 	bin, err := m.Build(ctx)
@@ -196,11 +196,11 @@ func (w *world) volcano(ctx context.Context) (stop func() error, err error) {
 		for _, p := range running {
 			err = errors.Join(err, p.Died())
 		}
-		for _, f := range files { // they may have finalizers to remove, and run yet
+		for _, f := range files { // first, because the running programs may have finalizers to remove
 			err = errors.Join(err, w.kubectl(context.WithoutCancel(ctx), "delete", "--ignore-not-found", "--wait=false", "-f", f))
 		}
 		for _, p := range running {
-			_ = p.End() // Died has spoken for those that are gone
+			_ = p.End() // Died has reported programs that ended by themselves
 		}
 		return err
 	}
@@ -224,7 +224,7 @@ func (w *world) volcano(ctx context.Context) (stop func() error, err error) {
 
 const mpiEnd = "Created=True(MPIJobCreated) Running=False(MPIJobRunning) Succeeded=True(MPIJobSucceeded)"
 
-// mpiV1 runs an MPIJob whose mpirun would have gone by kubectl exec.
+// mpiV1 runs an MPIJob whose mpirun would use kubectl exec under its own operator.
 func mpiV1(ctx context.Context, w *world) error {
 	if err := w.mpi(ctx, "mpijob-v1.yaml", "NAME STATE|tensorflow-benchmarks Succeeded", `{"Launcher":{"succeeded":1},"Worker":{"succeeded":2}}`); err != nil {
 		return err
@@ -233,7 +233,7 @@ func mpiV1(ctx context.Context, w *world) error {
 	return nil
 }
 
-// mpiV2 runs an MPIJob whose mpirun would have gone by ssh: nothing of it is changed.
+// mpiV2 runs an MPIJob whose mpirun would use ssh under its own operator, without changes.
 func mpiV2(ctx context.Context, w *world) error {
 	if err := w.mpi(ctx, "mpijob-v2beta1.yaml", "NAME|tensorflow-benchmarks", `{"Launcher":{"succeeded":1},"Worker":{}}`); err != nil {
 		return err
@@ -262,13 +262,13 @@ func (w *world) mpi(ctx context.Context, file, columns, counts string) (err erro
 			err = errors.Join(err, fmt.Errorf("want %q, have:\n%s", want, said))
 		}
 	}
-	// Under either operator a job that is over before its pods were seen to run was never Running.
+	// Under either operator, a job that ends before its pods were observed running was never Running.
 	ran := strings.Replace(conditions(o), "Running=False(MPIJobRunning) ", "", 1)
 	return errors.Join(err, err2, same("columns", columns, text), same("counts", counts, replicas(o)),
 		same("conditions", strings.Replace(mpiEnd, "Running=False(MPIJobRunning) ", "", 1), ran))
 }
 
-// dryRun: the controller prints, and nothing else happens.
+// dryRun checks that the controller only prints.
 func dryRun(ctx context.Context, w *world) error {
 	if err := w.apply(ctx, "pytorchjob.yaml", "NAME", "digits"); err != nil {
 		return err
@@ -280,19 +280,19 @@ func dryRun(ctx context.Context, w *world) error {
 	err = eventually(ctx, 60*time.Second, func() error {
 		text, err := kube.Kubectl(ctx, system, nil, "logs", "-l", "app.kubernetes.io/name=muster-controller", "-c", "controller", "--tail=-1")
 		if err == nil && !strings.Contains(text, "# dry run: PyTorchJob "+w.ns+"/digits would become this\n") {
-			err = fmt.Errorf("nothing was printed: %s", text)
+			err = fmt.Errorf("the LaunchJob was not printed: %s", text)
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	time.Sleep(3 * time.Second) // for what must not happen there is nothing to wait for
+	time.Sleep(3 * time.Second) // there is no event to wait for if nothing may happen
 	after, err := w.get(ctx, "pytorchjob/digits")
 	if err != nil {
 		return err
 	}
 	left, err := w.names(ctx, "launchjobs,pods,services,events")
 	w.see("a LaunchJob was printed; no object, no event, and not one write to the PyTorchJob")
-	return errors.Join(err, same("its version", before.GetResourceVersion(), after.GetResourceVersion()), same("what was made", "", left))
+	return errors.Join(err, same("resource version", before.GetResourceVersion(), after.GetResourceVersion()), same("objects created", "", left))
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func main() {
-	bin := flag.String("bin", "bin", "directory of agent-launcher")
+	bin := flag.String("bin", "bin", "use agent-launcher in `DIR`")
 	p := table.Program{Name: "serve", Begin: sweep, End: sweep, Build: func(ctx context.Context) error {
 		_, err := operator.MPI().Build(ctx)
 		return err
@@ -30,8 +30,8 @@ func main() {
 	p.Main()
 }
 
-// play runs a row, and leaves nothing of it. The controller starts anew with each, and
-// finds the kinds that the row has.
+// play runs a row, and removes everything that it created. The controller is restarted for each row, so that it
+// finds the row's kinds.
 func play(ctx context.Context, w *world) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
@@ -61,18 +61,18 @@ func play(ctx context.Context, w *world) (err error) {
 	return w.row.play(ctx, w)
 }
 
-// sweep takes away what a run that was killed has left, and the kinds.
+// sweep removes everything that a killed run left behind, and the kinds.
 func sweep(ctx context.Context) error {
 	_, err := kube.Kubectl(ctx, "default", nil, "delete", "namespace", "-l", owner, "--timeout=90s")
 	return errors.Join(err, operator.Undefine(ctx))
 }
 
-// row is what happens in a namespace, and what has to be seen.
+// row is a test in a namespace of its own.
 type row struct {
-	key  string // on the command line
+	key  string // name on the command line
 	what string
-	crds func(context.Context) ([]string, error) // of whom
-	mode string                                  // of the controller; "": on
+	crds func(context.Context) ([]string, error) // files of the custom resources
+	mode string                                  // --serve-kubeflow of the controller; "": on
 	play func(ctx context.Context, w *world) error
 }
 
@@ -82,10 +82,10 @@ func rows() []row {
 		{key: "pytorch", what: "a PyTorchJob: suspended, resumed, to its end, deleted", crds: trainingOperator, play: pytorch},
 		{key: "tfjob", what: "a TFJob with Ps, Chief and Worker, scheduled by Volcano", crds: trainingOperator, play: tensorflow},
 		{key: "mpi-v1", what: "an MPIJob of training-operator", crds: trainingOperator, play: mpiV1},
-		{key: "dry-run", what: "a controller that says what it would do", crds: trainingOperator, mode: "dry-run", play: dryRun},
+		{key: "dry-run", what: "a controller that only prints what it would do", crds: trainingOperator, mode: "dry-run", play: dryRun},
 		{key: "sdk", what: "Kubeflow's own Python SDK: a PyTorchJob from a function, a TFJob, an MPIJob", crds: trainingOperator, play: sdk},
 		{key: "off-and-on", what: "a kind that the cluster gets later; serving turned off under a running job, and on again", crds: noneYet, play: offAndOn},
 		{key: "mpi-v2beta1", what: "an MPIJob of mpi-operator, with sshd", crds: operator.MPIKinds, play: mpiV2},
-		{key: "beside", what: "mpi-operator beside: objects stay with their owner, a namespace moves over and back", crds: operator.MPIKinds, play: beside},
+		{key: "beside", what: "with mpi-operator: objects stay with their owner, a namespace moves to Muster and back", crds: operator.MPIKinds, play: beside},
 	}
 }

@@ -24,7 +24,7 @@ const (
 	ours = "managedBy: muster.dev/controller"
 )
 
-// story is what becomes of an MPIJob, under mpi-operator and here.
+// story is an MPIJob and its expected end, under mpi-operator and under Muster.
 type story struct{ name, command, suspend, end string }
 
 func stories() []story {
@@ -35,12 +35,12 @@ func stories() []story {
 	}
 }
 
-// tell applies a story's object; managed names who runs it, or nobody.
+// tell applies a story's object; managed is its managedBy line, or "".
 func (w *world) tell(ctx context.Context, s story, name, managed string) error {
 	return w.apply(ctx, "beside.yaml", "NAME", name, "MANAGED", managed, "SUSPEND", s.suspend, "COMMAND", s.command)
 }
 
-// beside: mpi-operator serves all namespaces, and the controller those that are labelled.
+// beside runs mpi-operator for all namespaces, and the controller for labeled ones.
 func beside(ctx context.Context, w *world) (err error) {
 	p, err := w.operate(ctx)
 	if err != nil {
@@ -48,8 +48,8 @@ func beside(ctx context.Context, w *world) (err error) {
 	}
 	defer func() { err = errors.Join(err, p.End()) }()
 
-	// The namespace is labelled. An object that names nobody is mpi-operator's, which touches
-	// it first; one that names Muster is ours.
+	// The namespace is labeled. An object without managedBy belongs to mpi-operator, which updates
+	// it first. An object that names Muster belongs to our controller.
 	for _, s := range stories() {
 		if err := errors.Join(w.tell(ctx, s, s.name, ""), w.tell(ctx, s, s.name+"-moved", ours)); err != nil {
 			return err
@@ -63,7 +63,7 @@ func beside(ctx context.Context, w *world) (err error) {
 	return w.back(ctx)
 }
 
-// compare holds what is written of a story here to what mpi-operator writes of it.
+// compare checks that our controller writes the same status for a story as mpi-operator.
 func (w *world) compare(ctx context.Context, s story) error {
 	ends := []string{s.end}
 	if s.suspend == "true" {
@@ -79,7 +79,7 @@ func (w *world) compare(ctx context.Context, s story) error {
 			return err
 		}
 		w.raw[s.name+" "+end] = []any{theirs.Object["status"], moved.Object["status"]}
-		said := strings.ReplaceAll(conditions(theirs), "Exceeded/)", "Exceeded)") // with the slash and without, as it has seen the launcher's pod or not
+		said := strings.ReplaceAll(conditions(theirs), "Exceeded/)", "Exceeded)") // mpi-operator writes the slash unless it has seen the launcher's pod
 		if err := errors.Join(same("conditions, mpi-operator's first", said, left+conditions(moved)),
 			same("counts, mpi-operator's first", replicas(theirs), replicas(moved))); err != nil {
 			return err
@@ -93,11 +93,11 @@ func (w *world) compare(ctx context.Context, s story) error {
 			}
 		}
 	}
-	w.see("%s: the status of mpi-operator's, which it kept, and of ours are the same", s.name)
+	w.see("%s: mpi-operator kept its object, and both objects have the same status", s.name)
 	return nil
 }
 
-// back: without the label nothing is ours, whatever it says.
+// back checks that without the label no object belongs to our controller, not even one that names it.
 func (w *world) back(ctx context.Context) error {
 	if err := w.kubectl(ctx, "label", "namespace", w.ns, label+"-"); err != nil {
 		return err
@@ -111,17 +111,17 @@ func (w *world) back(ctx context.Context) error {
 		return err
 	}
 	nobodys, err := w.get(ctx, "mpijob/nobodys")
-	w.see("without the label mpi-operator's ran untouched")
-	return errors.Join(err, same("conditions of what moved back", mpiEnd, conditions(back)), same("conditions of what nobody runs", "", conditions(nobodys)))
+	w.see("without the label mpi-operator's object ran, and Muster's stayed unchanged")
+	return errors.Join(err, same("conditions of the object that moved back", mpiEnd, conditions(back)), same("conditions of the object that no operator runs", "", conditions(nobodys)))
 }
 
-// becameOf waits for a condition of an object and sees whose it is: mpi-operator makes a
-// ConfigMap for it, and we a LaunchJob.
+// becameOf waits for a condition of an object, and checks which operator runs it: mpi-operator creates a
+// ConfigMap for it, and Muster a LaunchJob.
 func (w *world) becameOf(ctx context.Context, name, condition string, served bool) (o *unstructured.Unstructured, err error) {
 	if err := w.becomes(ctx, "mpijob/"+name, condition); err != nil {
 		return nil, err
 	}
-	time.Sleep(3 * time.Second) // mpi-operator counts its workers anew after it has taken them away
+	time.Sleep(3 * time.Second) // mpi-operator counts its workers again after it has deleted them
 	if o, err = w.get(ctx, "mpijob/"+name); err != nil {
 		return nil, err
 	}
@@ -140,12 +140,12 @@ func (w *world) becameOf(ctx context.Context, name, condition string, served boo
 	return o, nil
 }
 
-// noKinds: the cluster has none, and could not store this one.
+// noKinds returns no CRD, because no current API server could store this version.
 func noKinds(context.Context) ([]string, error) { return nil, nil }
 
-// benchmarks is the MPIJob that mpi-operator's first releases came with, whose version no
-// API server stores any more: converted, it runs in an image without the agent, on
-// GPUs, and its log gives the number that people ran it for.
+// benchmarks converts the example MPIJob of mpi-operator's first releases, whose version no current
+// API server can store. The LaunchJob runs in an image without the agent, on
+// GPUs, and its log has the benchmark's result.
 func benchmarks(ctx context.Context, w *world) (err error) {
 	const job, total = "tensorflow-benchmarks", "221.25"
 	if err := kube.GPUs(ctx, gpuNode, gpus); err != nil {
@@ -189,17 +189,17 @@ func benchmarks(ctx context.Context, w *world) (err error) {
 	return nil
 }
 
-// gpuNode has the GPUs, and so many.
+// gpuNode has this number of GPUs.
 const (
 	gpuNode = "node1"
 	gpus    = 2
 )
 
-// noneYet: the controller starts on a cluster without the kinds.
+// noneYet returns no CRD: the controller starts on a cluster without the kinds.
 func noneYet(context.Context) ([]string, error) { return nil, nil }
 
-// offAndOn: a kind is served from when it is there; a job outlives its being served, and its
-// status catches up.
+// offAndOn checks that a kind is served as soon as it exists, that a job continues while serving is off, and that its
+// status is updated when serving is on again.
 func offAndOn(ctx context.Context, w *world) error {
 	const object = "pytorchjob/digits"
 	files, err := trainingOperator(ctx)
@@ -227,7 +227,7 @@ func offAndOn(ctx context.Context, w *world) error {
 	}
 	later, err := w.get(ctx, "pytorchjob/later")
 	if err := errors.Join(err, same("conditions while off", torchCreated+"Running=True(PyTorchJobRunning)", conditions(o)),
-		same("conditions of one that came while off", "", conditions(later))); err != nil {
+		same("conditions of a job that was created while off", "", conditions(later))); err != nil {
 		return err
 	}
 	if err := turn(ctx, "on"); err != nil {
@@ -241,15 +241,15 @@ func offAndOn(ctx context.Context, w *world) error {
 	if o, err = w.get(ctx, object); err != nil {
 		return err
 	}
-	w.see("served half a minute after its kind was there; its LaunchJob ended while serving was off, and its status said so when it was on again")
+	w.see("served half a minute after its kind was created; its LaunchJob ended while serving was off, and its status was updated when serving was on again")
 	if text := conditions(o); !strings.HasSuffix(text, "Succeeded=True(PyTorchJobSucceeded)") {
 		return same("conditions", "... Succeeded=True(PyTorchJobSucceeded)", text)
 	}
 	return nil
 }
 
-// sdk runs test/lab/serve/testdata/sdk.py in a pod, as a notebook of theirs would: with kubeflow-training
-// from PyPI, and an account that may touch Kubeflow's kinds and nothing of ours.
+// sdk runs test/lab/serve/testdata/sdk.py in a pod, like a Kubeflow notebook: with kubeflow-training
+// from PyPI, and an account with rights on Kubeflow's kinds only.
 func sdk(ctx context.Context, w *world) error {
 	venv, err := program.Venv(ctx, "kubeflow")
 	if err != nil {
@@ -279,7 +279,7 @@ func sdk(ctx context.Context, w *world) error {
 	}
 	w.raw["log"] = strings.Split(log, "\n")
 	if !strings.HasSuffix(log, "sdk ok\n") {
-		return fmt.Errorf("the SDK met something else than under Kubeflow's operator:\n%s", log)
+		return fmt.Errorf("the SDK got a different result than under Kubeflow's operator:\n%s", log)
 	}
 	w.see("create_job, wait_for_job_conditions, get_job_pod_names, get_job_logs, delete_job: %s", strings.ReplaceAll(strings.TrimSpace(log), "\n", "; "))
 	return nil

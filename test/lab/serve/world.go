@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	owner  = "muster.dev/serve-test" // label of our namespaces
+	owner  = "muster.dev/serve-test" // label of the rows' namespaces
 	label  = "muster.dev/serve"
 	system = "muster-system"
 )
@@ -30,7 +30,7 @@ const (
 //go:embed testdata
 var testdata embed.FS
 
-// world is one run of a row: its namespace, and what was seen.
+// world is one run of a row: its namespace and observations.
 type world struct {
 	row  row
 	ns   string
@@ -40,7 +40,7 @@ type world struct {
 	seen []string
 }
 
-// deploy starts the controller anew, in the row's mode.
+// deploy restarts the controller, in the row's mode.
 func (w *world) deploy(ctx context.Context) error {
 	if err := kube.Controller(ctx, "images/deploy-kubeflow", time.Now().UTC().Format(time.RFC3339)); err != nil || w.row.mode == "" {
 		return err
@@ -48,7 +48,7 @@ func (w *world) deploy(ctx context.Context) error {
 	return turn(ctx, w.row.mode)
 }
 
-// turn gives the controller's flag another value, which starts it anew.
+// turn changes the controller's flag, which restarts it.
 func turn(ctx context.Context, mode string) error {
 	patch := fmt.Sprintf(`[{"op": "replace", "path": "/spec/template/spec/containers/0/args/1", "value": "--serve-kubeflow=%s"}]`, mode)
 	if _, err := kube.Kubectl(ctx, system, nil, "patch", "deployment", "muster-controller", "--type=json", "--patch", patch); err != nil {
@@ -58,7 +58,7 @@ func turn(ctx context.Context, mode string) error {
 	return err
 }
 
-// open makes the row's namespace, labelled to be served.
+// open creates the row's namespace, with the label for serving.
 func (w *world) open(ctx context.Context) error {
 	w.ns = "serve-" + w.row.key + "-" + strings.ToLower(rand.Text()[:5])
 	if err := kube.Open(ctx, w.ns, owner); err != nil {
@@ -76,8 +76,8 @@ func (w *world) kubectl(ctx context.Context, args ...string) error {
 	return err
 }
 
-// apply makes the objects of a file of testdata, with NAME and what else is given filled in.
-// A PyTorchJob's processes take 4 SECONDS, unless told otherwise.
+// apply creates the objects of a file in testdata, after replacing NAME and the other placeholders in fill.
+// By default, a PyTorchJob's processes run for 4 SECONDS.
 func (w *world) apply(ctx context.Context, file string, fill ...string) error {
 	text, err := testdata.ReadFile("testdata/" + file)
 	if err != nil {
@@ -87,7 +87,7 @@ func (w *world) apply(ctx context.Context, file string, fill ...string) error {
 	return err
 }
 
-// becomes waits for a condition as users do.
+// becomes waits for a condition with kubectl wait.
 func (w *world) becomes(ctx context.Context, object, condition string) error {
 	return w.kubectl(ctx, "wait", "--for=condition="+condition, object, "--timeout=100s")
 }
@@ -108,7 +108,7 @@ func (w *world) names(ctx context.Context, kind string, args ...string) (string,
 	return text, err
 }
 
-// conditions are those of an object in its order: Created=True(PyTorchJobCreated) ...
+// conditions returns the conditions of an object in their order: Created=True(PyTorchJobCreated) ...
 func conditions(o *unstructured.Unstructured) string {
 	var all []string
 	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
@@ -119,7 +119,7 @@ func conditions(o *unstructured.Unstructured) string {
 	return strings.Join(all, " ")
 }
 
-// replicas are its counts.
+// replicas returns the counts in an object's status.
 func replicas(o *unstructured.Unstructured) string {
 	counts, _, _ := unstructured.NestedMap(o.Object, "status", "replicaStatuses")
 	for _, c := range counts {
@@ -129,7 +129,7 @@ func replicas(o *unstructured.Unstructured) string {
 	return string(text)
 }
 
-// shows is what kubectl get prints of an object, without its age.
+// shows returns the output of kubectl get for an object, without its age.
 func (w *world) shows(ctx context.Context, object string) (string, error) {
 	text, err := kube.Kubectl(ctx, w.ns, nil, "get", object)
 	lines := strings.Split(strings.TrimSpace(text), "\n")
@@ -145,7 +145,7 @@ func (w *world) shows(ctx context.Context, object string) (string, error) {
 	return strings.Join(lines, "|"), err
 }
 
-// succeeds waits for an object's good end, and gives it and its columns.
+// succeeds waits until an object has succeeded, and returns it and its columns.
 func (w *world) succeeds(ctx context.Context, object string) (o *unstructured.Unstructured, columns string, err error) {
 	if err := w.becomes(ctx, object, "Succeeded"); err != nil {
 		return nil, "", err
@@ -158,7 +158,7 @@ func (w *world) succeeds(ctx context.Context, object string) (o *unstructured.Un
 	return o, columns, err
 }
 
-// same is an error where something is not as it should be.
+// same returns an error if want and got differ.
 func same(what, want, got string) error {
 	if want != got {
 		return fmt.Errorf("%s:\n  want %s\n  have %s", what, want, got)
@@ -166,12 +166,12 @@ func same(what, want, got string) error {
 	return nil
 }
 
-// see keeps what was seen, for the table.
+// see adds an observation to the table.
 func (w *world) see(format string, args ...any) {
 	w.seen = append(w.seen, fmt.Sprintf(format, args...))
 }
 
-// record keeps the row as a figure.
+// record records the row as a figure.
 func (w *world) record(good bool) error {
 	w.raw["seen"] = w.seen
 	samples := figure.Series{Unit: "rows", Samples: []float64{1}, Reduce: "sum"}
@@ -184,7 +184,7 @@ func (w *world) record(good bool) error {
 	return err
 }
 
-// eventually repeats a look until it is as it should be.
+// eventually calls look repeatedly until it returns nil.
 func eventually(ctx context.Context, limit time.Duration, look func() error) error {
 	deadline := time.Now().Add(limit)
 	for {
@@ -200,7 +200,7 @@ func eventually(ctx context.Context, limit time.Duration, look func() error) err
 	}
 }
 
-// trainingOperator are the files of its custom resources.
+// trainingOperator returns the files of training-operator's custom resources.
 func trainingOperator(ctx context.Context) ([]string, error) {
 	m := program.Module{Dir: "test/lab/kubeflow", Path: "github.com/kubeflow/training-operator", Commands: []string{"pkg/apis/kubeflow.org/v1"}}
 	dir, err := m.Source(ctx)

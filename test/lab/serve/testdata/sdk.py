@@ -1,9 +1,9 @@
-"""sdk.py TORCH PYTHON_IMAGE MPI_IMAGE: Kubeflow's own SDK, kubeflow-training, unchanged,
-against kinds that Muster serves in place.
+"""sdk.py TORCH PYTHON_IMAGE MPI_IMAGE: runs Kubeflow's own SDK, kubeflow-training, unchanged,
+with kinds that Muster serves in place.
 
 TORCH is a directory of the nodes with PyTorch; the SDK's own arguments mount it. Each
-job is made, waited for, read and deleted as a notebook does it; what does not come out
-as under Kubeflow's operator ends the script.
+job is created, awaited, read and deleted as in a notebook. The script fails if a result differs
+from that under Kubeflow's operator.
 """
 import os
 import sys
@@ -27,7 +27,7 @@ def train(parameters):
     dist.init_process_group("gloo")
     x = torch.ones(1) * (dist.get_rank() + 1)
     dist.all_reduce(x)
-    # In one piece: two processes share the pod's output.
+        # A single write, because two processes share the pod's output.
     os.write(1, f"rank {dist.get_rank()} of {dist.get_world_size()} sum {int(x.item())} lr {parameters['lr']}\n".encode())
 
 
@@ -49,7 +49,7 @@ def replica(kind, count, container, image, command=None):
 
 def tfjob(name):
     say = ["python3", "-c", "import os; print('TF_CONFIG', os.environ['TF_CONFIG'])"]
-    lead = [say[0], say[1], say[2] + "; import time; time.sleep(5)"]  # its end is the job's, and the others have to have begun
+    lead = [say[0], say[1], say[2] + "; import time; time.sleep(5)"]  # the job ends with the chief, so the other pods need time to start
     wait = ["python3", "-c", "import time; time.sleep(3600)"]
     kubeflow.create_job(models.KubeflowOrgV1TFJob(
         api_version=constants.API_VERSION, kind=constants.TFJOB_KIND, metadata=client.V1ObjectMeta(name=name, namespace=namespace),
@@ -68,7 +68,7 @@ def mpijob(name):
 
 
 def check(kind, name, create, pods, master, lines):
-    """pods: names of all; master: those with the role; lines: how many a log must have with which word."""
+    """Runs a job. pods: names of all pods; master: those with the role; lines: how often a pod's log contains a word."""
     create(name)
     assert kubeflow.get_job(name, job_kind=kind).metadata.name == name
     job = kubeflow.wait_for_job_conditions(name, job_kind=kind, wait_timeout=180, polling_interval=2)
@@ -92,13 +92,13 @@ def check(kind, name, create, pods, master, lines):
     kubeflow.delete_job(name, job_kind=kind)
     deadline = time.monotonic() + 60
     while kubeflow.get_job_pods(name):
-        assert time.monotonic() < deadline, "the pods of a deleted job stay"
+        assert time.monotonic() < deadline, "the pods of a deleted job still exist"
         time.sleep(1)
     counts = {k: [r.active or 0, r.succeeded or 0, r.failed or 0] for k, r in job.status.replica_statuses.items()}
     print(kind, "ok:", " ".join(conditions) + "; active, succeeded, failed:", counts, flush=True)
 
 
-# nprocPerNode is auto where nothing is said: torchrun makes a process for each processor.
+# By default, nprocPerNode is auto: torchrun starts a process for each processor.
 procs = os.cpu_count()
 world = f"of {3 * procs} sum {sum(range(3 * procs + 1))} lr 0.1"
 check("PyTorchJob", "fn", from_function, ["fn-master-0", "fn-worker-0", "fn-worker-1"], ["fn-master-0"],
