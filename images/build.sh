@@ -2,13 +2,13 @@
 # Builds the agent and the images, and writes each as a docker-archive.
 #
 #   images/build.sh [--platform linux/arm64] [IMAGE...]      default: all of them, for this machine
-#   images/build.sh --print [IMAGE...]                       the archives' paths; builds nothing
+#   images/build.sh --print [IMAGE...]                       print the archives' paths; build nothing
 #
-# Images: agent controller openmpi mpich noshell git, and frameworks, plain and bench where they are asked for, named
-# localhost/muster-IMAGE:dev. A container engine (docker) is used if one answers;
-# otherwise buildah, with base images made from Debian's packages by mmdebstrap, so
-# that no registry is needed. Everything that is kept lies in $MUSTER_IMAGES_DIR, else in
-# $XDG_CACHE_HOME/muster/images, else in ~/.cache/muster/images.
+# Images: agent controller openmpi mpich noshell git, and only on request frameworks, plain and bench. Their names are
+# localhost/muster-IMAGE:dev. The script uses a container engine (docker) if one answers,
+# otherwise buildah with base images that mmdebstrap makes from Debian's packages, so
+# that no registry is needed. The cache is $MUSTER_IMAGES_DIR, or
+# $XDG_CACHE_HOME/muster/images, or ~/.cache/muster/images.
 set -euo pipefail
 shopt -s inherit_errexit
 
@@ -21,17 +21,17 @@ arch=$host_arch
 
 fail() { echo "build.sh: $1" >&2; if [ $# -gt 1 ]; then echo "hint: $2" >&2; fi; exit "${3:-1}"; }
 say() { echo "build.sh: $*" >&2; }
-# ref gives an image's name; another platform's is tagged apart, so that it never takes this machine's place.
+# ref prints an image's name. Other platforms get tags of their own, so that they never replace this machine's image.
 ref() { if [ "$arch" = "$host_arch" ]; then echo "localhost/muster-$1:dev"; else echo "localhost/muster-$1:dev-$arch"; fi; }
 archive() { echo "$cache/archives/$1-$arch.tar"; }
 
 packages_openmpi=openmpi-bin,python3-minimal,python3-mpi4py
 packages_mpich=mpich,python3-minimal
-packages_frameworks=python3,libgomp1,libquadmath0,openmpi-bin,rsync,git,pdsh # openmpi-bin for Horovod, what follows for the ssh shim
+packages_frameworks=python3,libgomp1,libquadmath0,openmpi-bin,rsync,git,pdsh # openmpi-bin is for Horovod, the following packages are for the ssh shim
 packages_git=git
 packages_bench=openmpi-bin,openssh-client,openssh-server
 packages_devel=gcc,libc6-dev,libopenmpi-dev,libmpich-dev
-mpi4py=4.1.2 # of PyPI, for MPICH
+mpi4py=4.1.2 # from PyPI, for MPICH
 
 print=
 while [ $# -gt 0 ]; do
@@ -63,24 +63,24 @@ if docker version >/dev/null 2>&1; then
 elif command -v buildah >/dev/null; then
     engine=buildah
 else
-    fail "neither docker nor buildah is here" "apt-get install buildah mmdebstrap"
+    fail "neither docker nor buildah is installed" "apt-get install buildah mmdebstrap"
 fi
 
 buildah_() {
     local driver=${STORAGE_DRIVER:-overlay}
     STORAGE_DRIVER=$driver TMPDIR=$cache buildah --root "$cache/storage-$driver" --runroot "/run/muster-images-$driver" "$@"
 }
-# Without CAP_SYS_ADMIN in the initial namespace there is no overlay; vfs always works, and is slow.
+# Without CAP_SYS_ADMIN in the initial namespace, overlay does not work. vfs always works, but is slow.
 if [ $engine = buildah ] && [ -z "${STORAGE_DRIVER:-}" ] && ! buildah_ info >/dev/null 2>&1; then
     export STORAGE_DRIVER=vfs
 fi
 
-# rootfs NAME: the path of a tar with Debian and the packages of NAME, made if it is not there.
+# rootfs NAME prints the path of a tar with Debian and the packages of NAME, and creates the tar if it does not exist.
 rootfs() {
     local list=packages_$1 tar
     tar=$cache/bases/$1-$(printf '%s' "$suite $arch ${!list}" | sha256sum | cut -c1-12).tar
     if [ ! -e "$tar" ]; then
-        command -v mmdebstrap >/dev/null || fail "mmdebstrap is not here" "apt-get install mmdebstrap"
+        command -v mmdebstrap >/dev/null || fail "mmdebstrap is not installed" "apt-get install mmdebstrap"
         say "making a Debian base with ${!list}"
         mmdebstrap --quiet --dpkgopt=force-unsafe-io --variant=minbase --architectures="$arch" --include="${!list}" "$suite" "$tar.part.tar" >&2
         mv "$tar.part.tar" "$tar"
@@ -88,7 +88,7 @@ rootfs() {
     echo "$tar"
 }
 
-# base NAME: the name of a base image with the packages of NAME.
+# base NAME prints the name of a base image with the packages of NAME.
 base() {
     local tar container name python=
     if [ $engine = docker ]; then echo "debian:12"; return; fi
@@ -105,7 +105,7 @@ base() {
     echo "$name"
 }
 
-# mpi4py_for_mpich: a directory with PyPI's mpi4py, unpacked.
+# mpi4py_for_mpich prints a directory with PyPI's mpi4py, unpacked.
 mpi4py_for_mpich() {
     local dir=$cache/wheels/mpi4py-$mpi4py-$arch machine
     if [ ! -d "$dir" ]; then
@@ -119,7 +119,7 @@ mpi4py_for_mpich() {
     echo "$dir"
 }
 
-# build IMAGE CONTEXT [NAME=VALUE...]
+# build IMAGE CONTEXT [NAME=VALUE...] builds an image, and prints the path of its archive.
 build() {
     local image=$1 context=$2 tar args=() arg
     shift 2
@@ -139,24 +139,24 @@ build() {
     echo "$tar"
 }
 
-# The flags are those of the Makefile.
+# The flags are the Makefile's.
 go_build() { (cd "$repo" && CGO_ENABLED=0 GOOS=linux GOARCH=$arch go build -trimpath -tags grpcnotrace -ldflags "-s -w -T 0x411000" -o "$cache/context/$arch/$1" "./cmd/$2"); }
 
 say "compiling the agent for linux/$arch"
 go_build agent agent
 go_build agent-launcher launcher
-build agent "$cache/context/$arch" # the others copy from it
+build agent "$cache/context/$arch" # the other images copy from it
 for image in "${images[@]}"; do
     case $image in
         agent) continue ;;
-        controller) # alone in its context, as the agent's binaries are in theirs
+        controller) # in a context of its own, like the agent's binaries
             go_build "../controller-$arch/controller" controller
             build controller "$cache/context/controller-$arch"
             continue
             ;;
     esac
     if [ "$arch" != "$host_arch" ] && ! ls /proc/sys/fs/binfmt_misc/qemu-* >/dev/null 2>&1; then
-        fail "$image for linux/$arch runs programs of that platform while it is built" \
+        fail "$image for linux/$arch cannot be built: its build runs programs of that platform" \
             "build it on such a machine, or install qemu-user-static and binfmt-support; the agent image needs neither"
     fi
     case $image in

@@ -1,5 +1,5 @@
 #!/bin/sh
-# mpirun's remote shell by kubectl: HOST is the pod's name, the rest one line of sh.
+# mpirun's remote shell over kubectl exec: HOST is the pod's name, the other arguments are a line of sh.
 host=$1
 shift
 /opt/kube/kubectl exec "$host" -- /bin/sh -c "$*"

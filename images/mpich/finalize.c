@@ -1,11 +1,11 @@
 /* Lets programs of Debian 12's MPICH 4.0.2 end. Its MPI_Finalize closes the
- * connections and then waits in PMI's barrier, where it answers nobody; over TCP
- * (UCX 1.13) a peer that is still closing then spins for ever. Seen between pods
- * in 1 of 5 runs on 2 hosts and nearly always on 20, whatever starts the ranks.
+ * connections and then waits in PMI's barrier, where it answers no peer. Over TCP
+ * (UCX 1.13) a peer that is still closing then spins forever. This happened between pods
+ * in 1 of 5 runs on 2 hosts and nearly always on 20, with every way to start ranks.
  *
- * Preloaded, this has all ranks meet, answer each other for a moment, and leave
- * the closing of connections to the kernel. Programs without MPI never come
- * here, and nothing of MPI is linked, so that they do not load it either. */
+ * If this library is preloaded, all ranks meet in a barrier, answer each other for a moment, and leave
+ * the closing of connections to the kernel. Programs without MPI never call
+ * it, and it does not link MPI, so they do not load MPI either. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -15,7 +15,7 @@
 
 static void *mpich(const char *name)
 {
-	/* Python loads it where the global symbols do not show. */
+	/* Python loads the library without exporting its symbols globally. */
 	void *library = dlopen("libmpich.so.12", RTLD_LAZY | RTLD_NOLOAD);
 	void *function = library ? dlsym(library, name) : NULL;
 	if (!function) {
@@ -32,7 +32,7 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* UCX's: NULL says that the connection is closed already. */
+/* Replaces UCX's function: NULL means that the connection is already closed. */
 void *ucp_disconnect_nb(void *endpoint)
 {
 	(void)endpoint;

@@ -10,11 +10,11 @@ chmod 1777 "$root/tmp"
 components=$(find /usr/lib/*/openmpi/lib /usr/lib/*/pmix2/lib /usr/lib/*/hwloc -name '*.so' 2>/dev/null)
 for file in "$@" $components; do
     echo "$file"
-    # Components for hardware whose library is missing are skipped by Open MPI too.
+        # Open MPI itself also skips components for hardware whose library is missing.
     ldd "$file" | awk '$2 == "=>" && $3 ~ /^\// {print $3} $1 ~ /^\// {print $1}'
 done | sort -u >/tmp/files
 
-# --parents keeps the path, -L takes the file behind a link.
+# --parents keeps the path, and -L copies the target of a link.
 xargs cp -L --parents -t "$root" </tmp/files
 for dir in /etc/openmpi /etc/pmix* /usr/share/openmpi /usr/share/pmix* /usr/lib/*/pmix2/share; do
     if [ -d "$dir" ]; then cp -rL --parents "$dir" "$root"; fi

@@ -1,4 +1,4 @@
-"""An API server for tests: it keeps LaunchJobs in memory, and plays what a script of statuses says."""
+"""An API server for tests: it keeps LaunchJobs in memory, and returns a given list of statuses."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ PODS = "/api/v1/namespaces/lab/pods"
 
 
 class Server(ThreadingHTTPServer):
-    """One namespace, lab. Each read of a job takes the next of its statuses; the last one stays."""
+    """One namespace, lab. Each read of a job returns the next of its statuses; the last one is repeated."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.jobs: Dict[str, Dict[str, Any]] = {}
         self.statuses: List[Dict[str, Any]] = []
-        self.pods: Dict[str, Tuple[Dict[str, Any], bytes]] = {}  # an object and its log
-        self.watches: List[int] = []  # how the next watches end; 200: with an event
-        self.denied: List[str] = []  # verbs, as in "get pods/log"
+        self.pods: Dict[str, Tuple[Dict[str, Any], bytes]] = {}  # object and log by name
+        self.watches: List[int] = []  # responses of the next watches; 200: an event
+        self.denied: List[str] = []  # verbs, such as "get pods/log"
         self.calls: List[str] = []
         self.thread = threading.Thread(target=self.serve_forever, args=(0.01,))
         self.thread.start()
@@ -33,7 +33,7 @@ class Server(ThreadingHTTPServer):
         self.pods[name] = ({"metadata": meta, "spec": spec, "status": {"phase": "Running"}}, log)
 
     def close(self) -> None:
-        """Ends the server."""
+        """Stops the server."""
         self.shutdown()
         self.server_close()
         self.thread.join()
@@ -49,7 +49,7 @@ class Handler(BaseHTTPRequestHandler):
         """Prints nothing."""
 
     def answer(self, code: int, body: Any) -> None:
-        """Sends JSON, or bytes as they are."""
+        """Sends JSON, or raw bytes."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(code)
         self.send_header("Content-Type", "text/plain" if isinstance(body, bytes) else "application/json")
@@ -58,11 +58,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def fail(self, code: int) -> None:
-        """Sends an error as Kubernetes does."""
+        """Sends an error like Kubernetes."""
         self.answer(code, {"kind": "Status", "status": "Failure", "code": code, "message": "no"})
 
     def allowed(self, what: str) -> bool:
-        """Records a call, and refuses it if it is denied."""
+        """Records a call, and rejects it if it is denied."""
         self.server.calls.append(what)
         if what in self.server.denied:
             self.fail(403)

@@ -1,4 +1,4 @@
-"""The package against an API server over HTTP."""
+"""Tests of the package, with an API server over HTTP."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_job_from_submit_to_delete(server: Server) -> None:
     assert result and result.exit_code == 0 and result.failure is None and result.completed == DONE["completionTime"]
     job.delete()
     assert not server.jobs
-    job.delete()  # again is no error
+    job.delete()  # deleting it again is not an error
 
 
 @pytest.mark.parametrize("command,framework,want", [
@@ -107,7 +107,7 @@ def test_logs_of_a_job_without_a_launcher(server: Server) -> None:
     assert job.logs() == {0: ["0: is text"], 1: ["b"]}
 
 
-def test_another_job_of_the_name_is_left_alone(server: Server) -> None:
+def test_another_job_with_the_name_is_not_touched(server: Server) -> None:
     job = demo()
     server.jobs["demo"]["metadata"]["uid"] = "uid-2"
     with pytest.raises(LookupError, match="another job has its name"):

@@ -12,7 +12,7 @@ _OWN_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 class Cluster:
     """A namespace of a cluster, and the clients with which this package reads and changes it.
 
-    In a pod it uses the pod's service account and namespace, else kubeconfig. namespace and context
+    In a pod it uses the pod's service account and namespace, otherwise the kubeconfig. namespace and context
     take precedence over these.
     """
 

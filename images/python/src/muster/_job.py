@@ -15,8 +15,8 @@ from ._status import Result, Status, result_of, status_of
 
 _REQUEST = 30.0  # seconds for one answer of the API server
 _WATCH = 240  # seconds of one watch
-_PAUSE = 1.0  # seconds before a request is sent again
-_DENIED = (401, 403, 404)  # answers that waiting does not change
+_PAUSE = 1.0  # seconds before a request is retried
+_DENIED = (401, 403, 404)  # responses for which a retry is useless
 # Commands from which the controller detects the framework. They start ranks themselves.
 _LAUNCHERS = ("mpirun", "mpiexec", "torchrun", "accelerate", "horovodrun", "deepspeed", "ray")
 _TAGGED = re.compile(r" *(\d+): (.*)", re.S)
@@ -101,26 +101,26 @@ class Job:
         return f"muster.Job({self.cluster.namespace}/{self.name})"
 
     def read(self) -> Dict[str, Any]:
-        """Returns the LaunchJob as the API server has it. Raises LookupError if the job is another one of that name."""
+        """Returns the LaunchJob from the API server. Raises LookupError if another job has this name now."""
         job: Dict[str, Any] = self.cluster.jobs.get_namespaced_custom_object(**self.cluster.kind, name=self.name, _request_timeout=_REQUEST)
         if job["metadata"]["uid"] != self.uid:
             raise LookupError(f"{self.name} was deleted, and another job has its name")
         return job
 
     def status(self) -> Status:
-        """Returns the present status."""
+        """Returns the current status."""
         return status_of(self.read())
 
     def watch(self, timeout: Optional[float] = None) -> Iterator[Status]:
-        """Yields the status, and again whenever it changes, until the job has ended.
+        """Yields the status now and after each change, until the job has ended.
 
-        Raises TimeoutError after timeout seconds. The job goes on then.
+        Raises TimeoutError after timeout seconds. The job then continues.
         """
         for _, status in self._changes(timeout):
             yield status
 
     def wait(self, timeout: Optional[float] = None, say: Optional[Callable[[Status], object]] = None) -> Result:
-        """Waits for the end and returns the result. Calls say with each status on the way."""
+        """Waits for the end of the job and returns the result. Calls say with each status until then."""
         last: Dict[str, Any] = {}
         for last, status in self._changes(timeout):
             if say is not None:
@@ -128,15 +128,15 @@ class Job:
         return result_of(last)
 
     def result(self) -> Result:
-        """Returns how the job ended. Raises RuntimeError if it has not."""
+        """Returns the result of the job. Raises RuntimeError if the job has not ended."""
         job = self.read()
         if not status_of(job).ended:
             raise RuntimeError(f"{self.name} has not ended: {status_of(job)}")
         return result_of(job)
 
     def _changes(self, timeout: Optional[float]) -> Iterator[Tuple[Dict[str, Any], Status]]:
-        # The API server ends every watch after some minutes, and one that has fallen behind with 410.
-        # So an event is only a reason to read the job again.
+                # The API server ends every watch after some minutes, and ends a watch that is too old with 410.
+                # So an event only triggers another read of the job.
         deadline = None if timeout is None else time.monotonic() + timeout
         seen: Optional[Status] = None
         while deadline is None or time.monotonic() < deadline:
@@ -158,20 +158,20 @@ class Job:
                     _request_timeout=left + _REQUEST,
                 )
                 with contextlib.closing(events):
-                    next(events, None)  # it has changed, or the watch has ended
+                    next(events, None)  # the job has changed, or the watch has ended
             except client.ApiException as e:
                 if e.status in _DENIED:
                     raise
-                time.sleep(_PAUSE)  # 410: the watch has expired; 429, 5xx: the API server is busy, or comes back
+                time.sleep(_PAUSE)  # 410: the watch has expired; 429, 5xx: the API server is busy or restarts
             except urllib3.exceptions.HTTPError:
                 time.sleep(_PAUSE)  # the connection was lost
         raise TimeoutError(f"{self.name} has not ended after {timeout} s: {seen}")
 
     def logs(self) -> Dict[Optional[int], List[str]]:
-        """Returns what each rank has printed so far, as lines by rank.
+        """Returns the output of each rank so far, as lines by rank.
 
-        Lines without a rank are under None: those of the launcher, and of mpirun unless it tags them. A
-        job without a launcher has one pod for each rank, and pods are read in place of the launcher.
+        Lines without a rank are under None: those of the launcher, and those of mpirun unless it tags them. A
+        job without a launcher has one pod for each rank, and the lines of these pods are returned.
         """
         lines: Dict[Optional[int], List[str]] = {}
         pods = self._pods()
@@ -200,7 +200,7 @@ class Job:
     def _log(self, pod: Any) -> List[str]:
         names = pod.metadata.annotations or {}
         container = names.get("kubectl.kubernetes.io/default-container") or pod.spec.containers[0].name
-        # Programs print bytes that need not be UTF-8. The client's own text of them would be a repr.
+                # Output of programs need not be UTF-8. For other bytes the client's own text would be a repr.
         answer = self.cluster.pods.read_namespaced_pod_log(
             pod.metadata.name, self.cluster.namespace, container=container, _preload_content=False, _request_timeout=2 * _REQUEST
         )
@@ -209,15 +209,15 @@ class Job:
         return lines if lines[-1] else lines[:-1]
 
     def delete(self, wait: bool = True) -> None:
-        """Deletes the job and, with it, its pods. With wait it returns when they are gone.
+        """Deletes the job and its pods. With wait, it returns when they are gone.
 
-        It leaves another job of the same name alone, and a missing one is no error.
+        It does not delete another job with the same name. A missing job is not an error.
         """
         body = client.V1DeleteOptions(propagation_policy="Foreground", preconditions=client.V1Preconditions(uid=self.uid))
         try:
             self.cluster.jobs.delete_namespaced_custom_object(**self.cluster.kind, name=self.name, body=body, _request_timeout=_REQUEST)
         except client.ApiException as e:
-            if e.status not in (404, 409):  # 409: the job is another one
+            if e.status not in (404, 409):  # 409: another job has this name
                 raise
         while wait:
             try:

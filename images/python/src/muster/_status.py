@@ -1,4 +1,4 @@
-"""What the controller reports about a job, as values."""
+"""The status and the result of a job, as the controller reports them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ class Status:
     """The state of a job at one time."""
 
     phase: str  # Waiting, Running, Restarting, Suspended, Succeeded or Failed; "" until a controller has seen the job
-    ready: str  # ready workers of those wanted: 1/2
+    ready: str  # ready workers of the wanted ones: 1/2
     reason: str  # one word for why the job does not run, or how it ended
-    message: str  # the same as a sentence
-    attempt: int  # of the pods, from 1; 0 before the first
+    message: str  # the reason as a sentence
+    attempt: int  # attempt of the pods, from 1; 0 before the first
 
     @property
     def ended(self) -> bool:
-        """Whether the job has ended, well or not."""
+        """Whether the job has ended, with or without success."""
         return self.phase in ENDED
 
     def __str__(self) -> str:
@@ -30,12 +30,12 @@ class Status:
 
 @dataclass(frozen=True)
 class Failure:
-    """The end of the process or container that failed first."""
+    """The process or container that failed first."""
 
     exit_code: int
-    rank: Optional[int]  # None if the agent has not named it
+    rank: Optional[int]  # None if the agent has not reported it
     pod: str
-    message: str  # its last words
+    message: str  # the end of its output
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class Result:
     """How a job ended."""
 
     succeeded: bool
-    exit_code: int  # 0, or that of the first failure; 1 if it has none
+    exit_code: int  # 0, or the exit code of the first failure; 1 if it has none
     reason: str
     message: str
-    failure: Optional[Failure]  # what went wrong first, also in a job that succeeded after a restart
+    failure: Optional[Failure]  # the first failure, also in a job that succeeded after a restart
     started: Optional[str]  # RFC 3339
     completed: Optional[str]
 
