@@ -1,6 +1,6 @@
-// Command cluster runs a real Kubernetes with two nodes on one Linux machine: etcd, kube-apiserver,
-// kube-controller-manager, kube-scheduler, CoreDNS on the machine itself, and for each node containerd, kubelet and
-// kube-proxy in network, PID, mount and UTS namespaces of its own.
+// Command cluster runs a real Kubernetes with two nodes on one Linux machine. etcd, kube-apiserver,
+// kube-controller-manager, kube-scheduler and CoreDNS run on the machine itself. Each node runs containerd, kubelet and
+// kube-proxy in its own network, PID, mount and UTS namespaces.
 //
 // It needs a Debian machine (12 or later) with Go, and root. Kubernetes and CoreDNS are built from the Go modules that
 // kube/go.mod and coredns/go.mod pin. Everything else is in Debian's packages, which `up` installs. README.md

@@ -10,7 +10,7 @@ import (
 
 // The network: a bridge with an address of the machine, one veth pair for each node, and one route for each node's
 // pods. All addresses are in 198.18.0.0/15. iptables rules drop packets with such addresses at real interfaces, in
-// both directions: the address range alone is not enough, because the machine's default route would match it.
+// both directions. The address range alone is not enough, because the machine's default route would match it.
 
 // run runs a command of iproute2 or iptables. Its error contains the command's output.
 func run(argv ...string) error {

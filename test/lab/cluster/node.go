@@ -137,7 +137,7 @@ func (c cluster) restart(n node, name string) error {
 	return c.awaitNode(n, a, lease)
 }
 
-// removeCgroups removes the cgroups of the containers of a node that is off, because they survive a power-off.
+// removeCgroups removes the cgroups of a node's containers, which survive a power-off. The node must be off.
 // containerd keeps a directory for each container, and runc's cgroup path is /k8s.io/ID.
 func removeCgroups(nodeDir string) {
 	cri := filepath.Join(nodeDir, "var/lib/containerd/io.containerd.grpc.v1.cri")
@@ -165,8 +165,8 @@ func removeTree(dir string) {
 	syscall.Rmdir(dir)
 }
 
-// ownDirs returns the directories that each node has for itself: nodeMounts binds a directory of the node over each,
-// so that programs keep their usual paths and the two nodes do not share files. Each node also has its own /run.
+// ownDirs returns the directories that each node has for itself. nodeMounts binds a directory of the node over each of
+// them, so that programs keep their usual paths and the nodes share no files. Each node also has its own /run.
 func ownDirs() []string {
 	return []string{"/var/lib/containerd", "/var/lib/kubelet", "/var/lib/cni", "/var/log/pods", "/var/log/containers"}
 }
@@ -208,9 +208,8 @@ func cniConfig(n node) string {
 }
 
 // kubeletConfig returns the configuration of a node's kubelet. The settings for cgroups work on any machine: no QoS
-// tree, the cgroupfs driver, and cgroup v1 allowed. In-place resizing of pods is off: when a pod's cgroup is created
-// again, for example after a restart of the node, the kubelet of 1.34.2 treats it as a resize and crashes with a nil
-// pointer.
+// tree, the cgroupfs driver, and cgroup v1 allowed. In-place resizing of pods is off. When a pod's cgroup is created
+// again, as after a restart of the node, the kubelet of 1.34.2 treats that as a resize and crashes with a nil pointer.
 func (c cluster) kubeletConfig(n node) string {
 	config := fmt.Sprintf(`apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration

@@ -170,8 +170,8 @@ func otherRows() []row {
 	}
 }
 
-// servers checks that the chief saw a ps and two workers, that both workers took part in its sum, and that each
-// process was on a worker of its own. ps and workers would have waited forever.
+// servers checks that the chief saw a ps and two workers, and that both workers took part in its sum. Each
+// process must have been on a worker of its own. ps and workers would have waited forever.
 func servers(r row, o outcome) (string, error) {
 	chief := said(o.out, "tensorflow")
 	if len(chief) != 1 || chief[0].World != r.workers || chief[0].Sum != 1+2 {

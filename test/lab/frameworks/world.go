@@ -67,8 +67,8 @@ func nothingLeft(_ row, o outcome) (string, error) {
 	return "", nil
 }
 
-// world checks that every rank of all workers reported once, that each saw all others through a
-// collective of its framework, and that no worker has more than its share of ranks. A script
+// world checks that every rank of all workers reported once, and that each saw all others through a
+// collective of its framework. No worker may have more than its share of ranks. A script
 // that trains alone reports a world of 1, and fails here.
 func world(name string, each int) want {
 	return func(_ row, o outcome) (string, error) {

@@ -165,8 +165,8 @@ func oneAfterTheOther(w *world, samples []sample) error {
 const stuckFor = 15 * time.Second
 
 // deadlock applies two jobs at the same time that do not fit together, without a gang. The
-// controller creates both jobs' pods at the same time and the scheduler binds
-// them in the order of their creation, so that each job gets some of the GPUs and keeps them. It is a race: if
+// controller creates both jobs' pods at the same time, and the scheduler binds
+// them in the order of their creation. So each job gets some of the GPUs and keeps them. It is a race: if
 // one job gets all GPUs, the round does not count.
 func deadlock(ctx context.Context, w *world) error {
 	names := []string{"one", "two"}

@@ -198,8 +198,8 @@ const (
 // noneYet returns no CRD: the controller starts on a cluster without the kinds.
 func noneYet(context.Context) ([]string, error) { return nil, nil }
 
-// offAndOn checks that a kind is served as soon as it exists, that a job continues while serving is off, and that its
-// status is updated when serving is on again.
+// offAndOn checks that a kind is served as soon as it exists. A job must continue while serving is off, and its
+// status must be updated when serving is on again.
 func offAndOn(ctx context.Context, w *world) error {
 	const object = "pytorchjob/digits"
 	files, err := trainingOperator(ctx)

@@ -19,7 +19,7 @@ type road struct {
 	address string
 	to      string
 	// patience limits the time of one write towards the launcher, as the API server does
-	// (60 s in its stream translator): a reader that pauses longer loses
+	// (60 s in its stream translator). A reader that pauses longer loses
 	// its connection. 0: no limit.
 	patience time.Duration
 

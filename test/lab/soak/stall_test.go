@@ -39,9 +39,9 @@ type stalled struct {
 	Said    int     `json:"lines_of_the_worker"` // about spilling, in the worker's log
 }
 
-// TestStall checks a rank that writes 64 MiB while the launcher's stdout is not read, over
-// the whole path: pipe, rsh, launcher, TLS, an API server that closes connections
-// to which it cannot write for 60 s, attach, PID 1.
+// TestStall checks a rank that writes 64 MiB while the launcher's stdout is not read. The
+// output takes the whole path: PID 1, attach, an API server that closes connections
+// to which it cannot write for 60 s, TLS, launcher, rsh, pipe.
 func TestStall(t *testing.T) {
 	for _, c := range []struct {
 		name  string

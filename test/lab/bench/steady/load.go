@@ -52,8 +52,8 @@ func loads(o options) []load {
 	}}
 }
 
-// share returns the CPU request of each pod: most of a processor for all pods of a job, so that ranks take precedence
-// over other processes of the machine, and both jobs fit on nodes with two processors.
+// share returns the CPU request of each pod. All pods of a job together request most of a processor, so that ranks
+// take precedence over other processes of the machine. Both jobs fit on nodes with two processors.
 func (l load) share() string { return fmt.Sprintf("%dm", 800/l.workers) }
 
 // putAllreduce builds the loop.

@@ -122,8 +122,8 @@ func (c farmConfig) workers(ctx context.Context) (workers, error) {
 	return processes{sockets(c.Dir), children}, awaitWorkers(c)
 }
 
-// startWorkers starts each worker as PID 1 of a namespace of its own, as in a pod: when a worker
-// ends a process, it looks at every process that it can see.
+// startWorkers starts each worker as PID 1 of a namespace of its own, as in a pod. Otherwise each would see the
+// processes of all: when a worker ends a process, it looks at every process that it can see.
 func startWorkers(c farmConfig) error {
 	log, err := os.OpenFile(filepath.Join(c.Dir, "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {

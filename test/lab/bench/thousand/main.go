@@ -131,9 +131,8 @@ func (o options) turn() []int {
 	return append(slices.Clone(o.sizes), o.sizes[0])
 }
 
-// scale runs the sizes in turn, o.rounds times. First it runs the largest size once without counting it, so that the
-// memory of this machine has been used before: on a virtual machine, the first access to a
-// page is slow.
+// scale runs the sizes in turn, o.rounds times. First it runs the largest size once without counting it, so that this
+// machine's memory has been used before. On a virtual machine, the first access to a page is slow.
 func (w *world) scale(ctx context.Context, o options) (all []run, err error) {
 	r, err := w.hold(ctx, o.most(), brief)
 	if err != nil {

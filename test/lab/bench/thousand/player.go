@@ -22,7 +22,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// player simulates a worker without a process of its own: it speaks the protocol of `agent worker` on one
+// player simulates a worker without a process of its own. It speaks the protocol of `agent worker` on one
 // stream, with its flow control, for one session whose output is written here. It accepts one connection of a
 // launcher; if the link breaks, the run has failed.
 type player struct {
@@ -273,7 +273,7 @@ func (all *players) finish(workers int) farmReport {
 }
 
 // printer writes the lines of all ranks to the ranks' own standard outputs, which the ranks
-// pass to it: with a thousand programs that wake up ten times a second, the benchmark would
+// pass to it. If a thousand programs woke up ten times a second, the benchmark would
 // measure their wake-ups.
 type printer struct {
 	ln  *net.UnixListener

@@ -27,7 +27,7 @@ type way struct {
 	install, uninstall func(t *testing.T)
 }
 
-// TestWays checks, on a cluster without the LaunchJob kind, that a job runs to its end, and that another
+// TestWays starts on a cluster without the LaunchJob kind. It checks that a job runs to its end, and that another
 // job continues without a controller until the next one takes it over.
 func TestWays(t *testing.T) {
 	var went []float64
