@@ -51,7 +51,7 @@ func TestOneNamespace(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, a.kubectl("get", "roles,rolebindings", "-l", component, "-o", "name"))
 	})
-	record(t, figure.Row{Name: "a controller for one namespace: what it may do in another, or in the whole cluster", Op: "==", Bar: 0},
+	record(t, figure.Row{Name: "a controller for one namespace: its rights in other namespaces and in the whole cluster", Op: "==", Bar: 0},
 		figure.Series{Unit: "rights", Samples: beyond, Reduce: "sum"})
 }
 
@@ -144,9 +144,9 @@ func TestLeader(t *testing.T) {
 	rolledOut(t, in.name)
 	again, _ := in.leader()
 	require.Equal(t, next, again, "the frozen controller must not lead again")
-	record(t, figure.Row{Name: "the controller's leader ends without a word: until another leads", Op: "<=", Bar: 45},
+	record(t, figure.Row{Name: "the controller's leader is killed or frozen: time until another one leads", Op: "<=", Bar: 45},
 		figure.Series{Unit: "s", Samples: taken[1:], Reduce: "max"})
-	record(t, figure.Row{Name: "the controller's leader is deleted: until another leads", Op: "<=", Bar: 15},
+	record(t, figure.Row{Name: "the controller's leader is deleted: time until another one leads", Op: "<=", Bar: 15},
 		figure.Series{Unit: "s", Samples: taken[:1], Reduce: "max"})
 	w.uninstall(t)
 }

@@ -44,7 +44,7 @@ func TestWays(t *testing.T) {
 			went = append(went, 1)
 		})
 	}
-	record(t, figure.Row{Name: "ways to install through whose uninstalling a job went on", Op: "==", Bar: 3},
+	record(t, figure.Row{Name: "ways to install with which a job continued without the controller", Op: "==", Bar: 3},
 		figure.Series{Unit: "ways", Samples: went, Reduce: "sum"})
 }
 
