@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// TestVersionsMatchTheModules checks that the built versions are those that the modules pin.
+// TestVersionsMatchTheModules checks that the cluster builds the versions that the modules pin.
 func TestVersionsMatchTheModules(t *testing.T) {
 	for file, want := range map[string]string{
 		"kube/go.mod":    "require k8s.io/kubernetes " + kubernetesVersion + "\n",

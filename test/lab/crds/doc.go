@@ -4,7 +4,7 @@
 //	test/lab/run crds              record figures in SUITE.json, print faults to stderr
 //	test/lab/run crds -list        print every field with what the conversion does with it
 //
-// The CRDs are those of the projects' own modules, which go.mod files pin:
+// The CRDs come from the projects' own modules, which go.mod files pin:
 // training-operator v1.8.1 (test/lab/kubeflow) and v1.9.3 (test/lab/kubeflow/jax), mpi-operator
 // v0.6.0 and Trainer v2.0.0 (pinned), Volcano v1.10.0 (test/lab/gang/volcano). No current API server
 // loads the CRDs of MPIJob v1alpha1 and v1alpha2, so old.yaml describes these kinds.

@@ -154,7 +154,7 @@ func objectMeta() schema {
 }
 
 // leaves returns the fields below s that have a value of their own. keys returns the keys
-// of a map at a path: those of the smallest object, or a key of our own if it has none.
+// of a map at a path: the keys in the smallest object, or a key of our own if that map is empty.
 func leaves(s schema, path []any, keys func([]any) []string) (all []leaf) {
 	properties, more, items := s.child("properties"), s.child("additionalProperties"), s.child("items")
 	if len(path) > 0 && path[len(path)-1] == "metadata" && len(properties) == 0 {

@@ -10,7 +10,7 @@
 // The cluster reaches no registry and no package index, so a row has stand-ins (standins.go): the
 // image of images/frameworks for public images, and the packages of test/lab/frameworks, mounted from
 // the nodes, for packages that an image has or an init container installs. Programs, commands and
-// everything else in the objects are those of the folder. A claim gets a volume that all nodes share.
+// everything else in the objects come from the folder. A claim gets a volume that all nodes share.
 //
 // In two rows a pod is evicted: the ranks of pytorch-ddp and pytorch-fsdp must save, and continue from
 // that checkpoint. torchrun-elastic gets one more worker. Gangs are rows of

@@ -20,7 +20,7 @@ func TestStandInsLeaveNothingToPull(t *testing.T) {
 			require.NoError(t, os.MkdirAll(filepath.Join(os.Getenv("MUSTER_FRAMEWORKS"), name+"-0123456789"), 0o700))
 		}
 		if r.name == "pipeline" {
-			continue // it has no objects
+			continue // the row has no objects
 		}
 		objects, err := example.Build(filepath.Join("../../../examples", r.name))
 		require.NoError(t, err)

@@ -89,7 +89,7 @@ func (w *world) race(ctx context.Context, names []string) (first, second string,
 	return "", "", errors.New("neither job runs within a minute")
 }
 
-// waits checks that the waiting job's reason and message are those of the gang's scheduler.
+// waits checks that the waiting job's reason and message come from the gang's scheduler.
 func (w *world) waits(ctx context.Context, backend, name string) error {
 	reason := map[string]string{"volcano": "GangUnschedulable", "coscheduling": "Unschedulable", "kueue": "GangUnschedulable"}[backend]
 	status, err := w.becomes(ctx, name, reason, 30*time.Second, func(s v1alpha1.LaunchJobStatus) bool {

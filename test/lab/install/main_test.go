@@ -43,7 +43,7 @@ func TestChart(t *testing.T) {
 	require.ErrorContains(t, err, "make the chart: images/deploy has no ", "a value would have no effect")
 }
 
-// TestValues checks that the chart's defaults are those of images/deploy, and that the
+// TestValues checks that the chart's defaults equal the values in images/deploy, and that the
 // schema has each value.
 func TestValues(t *testing.T) {
 	read := func(path string, into any) {

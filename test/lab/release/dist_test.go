@@ -47,7 +47,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestPins checks that a release's manifests, which are made from those of the repository, name only the release's images.
+// TestPins checks that a release's manifests, which are made from the repository's manifests, name only the release's images.
 func TestPins(t *testing.T) {
 	root, err := figure.Root()
 	require.NoError(t, err)
@@ -89,7 +89,7 @@ func TestPins(t *testing.T) {
 	require.NotContains(t, string(values), sourceRegistry)
 
 	_, err = p.install("nothing")
-	require.ErrorContains(t, err, `it has no "ghcr.io/musterhq/muster-agent:dev"`)
+	require.ErrorContains(t, err, `"ghcr.io/musterhq/muster-agent:dev" not found`)
 }
 
 func TestProvenance(t *testing.T) {

@@ -32,11 +32,12 @@ type pins struct {
 // ref returns the reference of an image by its digest.
 func (p pins) ref(name string) string { return p.registry + "/muster-" + name + "@" + p.digests[name] }
 
-// replace replaces each even text in pairs by the one that follows it. It is an error if text does not contain it.
+// replace takes pairs of an old and a new text and replaces each old text by
+// the new one. It returns an error if text lacks an old text.
 func replace(text string, pairs ...string) (string, error) {
 	for pair := range slices.Chunk(pairs, 2) {
 		if !strings.Contains(text, pair[0]) {
-			return "", fmt.Errorf("it has no %q", pair[0])
+			return "", fmt.Errorf("%q not found", pair[0])
 		}
 		text = strings.ReplaceAll(text, pair[0], pair[1])
 	}

@@ -128,7 +128,7 @@ func stallOnce(t *testing.T, w *world, loses bool) stalled {
 		dark := time.Now()
 		require.Positive(t, w.road.darken())
 		require.Eventually(t, func() bool { return !w.front.execAfter(dark).IsZero() }, *stop/2, 10*time.Millisecond,
-			"it must redial although its stderr is not read")
+			"the worker must redial although its stderr is not read")
 	}
 	time.Sleep(time.Until(began.Add(*stop)))
 	var s stalled

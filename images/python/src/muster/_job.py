@@ -40,7 +40,7 @@ def submit(
 
     Each worker runs procs processes of the command. A launcher such as mpirun runs in the job's launcher
     and places slots ranks on each worker. framework is as in agent run --framework. By default a launcher
-    decides (mpirun, torchrun, horovodrun...), and any other command is "plain". resources are those of
+    decides (mpirun, torchrun, horovodrun...), and any other command is "plain". resources are for
     each worker's container. spec has more fields of the LaunchJob, which take precedence.
     """
     if isinstance(command, str):
@@ -170,7 +170,7 @@ class Job:
     def logs(self) -> Dict[Optional[int], List[str]]:
         """Returns the output of each rank so far, as lines by rank.
 
-        Lines without a rank are under None: those of the launcher, and those of mpirun unless it tags them. A
+        Lines without a rank are under None: lines of the launcher, and lines of mpirun unless it tags them. A
         job without a launcher has one pod for each rank, and the lines of these pods are returned.
         """
         lines: Dict[Optional[int], List[str]] = {}

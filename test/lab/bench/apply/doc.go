@@ -21,7 +21,7 @@
 // # How it is measured
 //
 // The times of lines are containerd's timestamps. The nodes share this machine's clock.
-// A watch reports Succeeded. Requests are counted in the API server's audit log: those of the operator
-// and of the job's own service accounts. Requests of kubelets, the scheduler and Kubernetes' own
+// A watch reports Succeeded. Requests of the operator and of the job's own service accounts are counted
+// in the API server's audit log. Requests of kubelets, the scheduler and Kubernetes' own
 // controllers are not counted, although these controllers create the launcher's pod of an MPIJob.
 package main

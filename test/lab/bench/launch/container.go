@@ -249,7 +249,7 @@ func workers(n int) (all []string) {
 	return all
 }
 
-// rights returns the rights of each launcher: mpi-operator v1's for kubectl, those of test/e2e/manifests/pi.yaml
+// rights returns the rights of each launcher: mpi-operator v1's for kubectl, the Role in test/e2e/manifests/pi.yaml
 // for Muster, and the right to watch pods for ssh.
 func rights() []any {
 	look := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}}

@@ -230,8 +230,8 @@ const (
 var root = []string{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_hwloc_base_binding_policy=none",
 	"OMPI_MCA_orte_default_hostfile=/tmp/hostfile"}
 
-// contenders returns the contenders in the order of their turns. The operators' settings are those that
-// they give to Open MPI. They leave Open MPI's tree launch on. Below 65 workers, mpirun starts every
+// contenders returns the contenders in the order of their turns. They have the settings that the operators
+// give to Open MPI. The operators leave Open MPI's tree launch on. Below 65 workers, mpirun starts every
 // daemon itself in the tree launch, too.
 func contenders() []contender {
 	kubexec := contender{

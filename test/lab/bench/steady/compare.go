@@ -56,7 +56,7 @@ func compare(ctx context.Context, o options, l load) (c compared, err error) {
 const launchLimit = 20 * time.Minute
 
 // slices starts the load with and without Muster at the same time. The ranks of one job compute
-// while those of the other sleep, one slice each in turn. So other load on the machine affects
+// while the ranks of the other sleep, one slice each in turn. So other load on the machine affects
 // both, and runs of minutes are compared within seconds. Ranks are scheduled on
 // other processors at each slice, and get other ports and memory at each launch.
 func (c *compared) slices(ctx context.Context, dir string, both []*arm) error {
@@ -112,8 +112,8 @@ const (
 	parkTime  = time.Minute
 )
 
-// allot runs the slices in blocks and keeps their sums: those of blocks with
-// held links, and, after the jobs have settled, those that count.
+// allot runs the slices in blocks and keeps two kinds of sums: the sums of blocks with
+// held links, and the sums of the blocks that count after the jobs have settled.
 func (c *compared) allot(ctx context.Context, o options, launch int, with *arm, gates []*gate) error {
 	for n, began := 0, time.Now(); time.Since(began) < o.settle; n++ {
 		starting := time.Since(began) < startTime

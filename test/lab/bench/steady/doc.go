@@ -10,7 +10,7 @@
 // started over pods/exec. Without: PID 1 is a shell that waits in a read, and it
 // gets the commands of daemons as lines in a FIFO (testdata/worker.sh, rsh.sh), so that only
 // Open MPI runs beside the ranks. Both use the same image, the same mpirun and
-// the same parameters: those that agent run exports, except the remote shell
+// the same parameters, which agent run exports, except the remote shell
 // and the list of hosts. Both jobs exist all the time. Stopping the agents of one
 // (SIGSTOP) would end their links after 12 s, and the work of API server, kubelet and containerd
 // for that would disturb the next run.

@@ -10,8 +10,8 @@
 // # Processes
 //
 // kwok simulates nodes and pods (package test/lab/kwok), which exist and are Running before
-// the measurements. The nodes' addresses are those of a process of this program, the
-// farm: it serves pods/exec to the API server like a kubelet, with a certificate
+// the measurements. The nodes' addresses lead to a process of this program, the
+// farm. It serves pods/exec to the API server like a kubelet, with a certificate
 // that the cluster has signed, and connects each stream to the socket of a real `agent
 // worker`, which is PID 1 of its own namespaces. In a container, `agent attach` does that;
 // here there is neither agent attach nor a container runtime. The launcher is bin/agent, with a token

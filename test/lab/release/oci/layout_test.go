@@ -25,7 +25,7 @@ func TestParse(t *testing.T) {
 		"another dir":  {"FROM scratch\nCOPY a /bin/", `line 2: a release cannot have "COPY a /bin/"`, Recipe{}},
 		"a flag":       {"FROM scratch\nCOPY --from=x a /", `line 2: a release cannot have "COPY --from=x a /"`, Recipe{}},
 		"a shell line": {"FROM scratch\nCOPY a /\nENTRYPOINT /a", "line 3: ", Recipe{}},
-		"nothing":      {"FROM scratch\n", "it copies 0 files and has 0 words of ENTRYPOINT", Recipe{}},
+		"nothing":      {"FROM scratch\n", "found 0 files in COPY and 0 words in ENTRYPOINT", Recipe{}},
 	} {
 		got, err := Parse(row.text)
 		if row.err != "" {

@@ -40,7 +40,7 @@ func Parse(dockerfile string) (Recipe, error) {
 		}
 	}
 	if len(r.Files) == 0 || len(r.Entrypoint) == 0 {
-		return r, fmt.Errorf("read Dockerfile: it copies %d files and has %d words of ENTRYPOINT", len(r.Files), len(r.Entrypoint))
+		return r, fmt.Errorf("read Dockerfile: found %d files in COPY and %d words in ENTRYPOINT", len(r.Files), len(r.Entrypoint))
 	}
 	return r, nil
 }
