@@ -22,39 +22,39 @@ import (
 const (
 	// startTime is how long the ranks may take until they are ready.
 	startTime = 60 * time.Second
-	// settle lets the ranks be in the middle of their work.
+	// settle is how long the ranks work before the event.
 	settle = 500 * time.Millisecond
-	// margin beyond the limit, after which a cell hangs.
+	// margin is how long after its limit a cell counts as hanging.
 	margin = 10 * time.Second
-	// leaveTime is how long what ends may take to be gone from /proc.
+	// leaveTime is how long processes may take to disappear from /proc.
 	leaveTime = 2 * time.Second
 )
 
-// result is one cell of the matrix.
+// result is the outcome of one cell of the matrix.
 type result struct {
 	Column  string   `json:"column"`
 	Event   string   `json:"event"`
 	Bare    bool     `json:"bare"`             // mpirun without Muster
-	Cannot  string   `json:"cannot,omitempty"` // why there is no such cell
+	Cannot  string   `json:"cannot,omitempty"` // why this cell is not possible
 	Ended   bool     `json:"ended"`            // by itself, with Code
 	Code    int      `json:"code"`
 	Hang    bool     `json:"hang"`
 	Seconds float64  `json:"seconds"` // from the event to the end
 	Named   bool     `json:"named"`   // a line named the worker
 	Left    []string `json:"left,omitempty"`
-	Faults  []string `json:"faults,omitempty"` // what is wrong; never of a bare run
+	Faults  []string `json:"faults,omitempty"` // what is wrong; empty for a bare run
 	Said    string   `json:"said,omitempty"`   // the line that decided
 	output  string
 }
 
-// bench is what all cells share.
+// bench holds the settings that all cells share.
 type bench struct {
 	bin   string // of agent
 	dir   string
 	crash string // the library of testdata/crash.c
 }
 
-// running is a cell under way.
+// running is a cell in progress.
 type running struct {
 	bench
 	column column
@@ -69,7 +69,7 @@ type running struct {
 	err    error
 }
 
-// run makes one cell.
+// run runs one cell.
 func (b bench) run(c column, e event, bare bool) (res result) {
 	res = result{Column: c.key, Event: e.key, Bare: bare}
 	if e.cannot != nil {
@@ -112,7 +112,7 @@ func (r *running) start() error {
 	}
 	r.cmd = exec.Command(argv[0], argv[1:]...)
 	r.cmd.Dir, r.cmd.Stdout, r.cmd.Stderr = r.home, r.out, r.out
-	r.cmd.WaitDelay = leaveTime // what is left may hold our pipes
+	r.cmd.WaitDelay = leaveTime // remaining processes may hold our pipes
 	r.began = time.Now()
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	r.cmd.Env = append(env, r.mark)
@@ -127,7 +127,7 @@ func (r *running) start() error {
 	return nil
 }
 
-// command is `agent run` over fake workers, or mpirun by itself.
+// command returns the command line and the environment: `agent run` over fake workers, or mpirun by itself.
 func (r *running) command() (argv, env []string, err error) {
 	env = append(proc.Environment(r.bin, "CONFORM"), r.column.env...)
 	if r.event.crash {
@@ -154,7 +154,7 @@ func (r *running) command() (argv, env []string, err error) {
 	return argv, env, nil
 }
 
-// reach brings the cell to its event, and returns when that was.
+// reach waits until the cell can have its event, causes the event, and returns the event's time.
 func (r *running) reach() (time.Time, error) {
 	if r.event.launch != "" {
 		return r.awaitCall()
@@ -172,16 +172,16 @@ func (r *running) reach() (time.Time, error) {
 	select {
 	case <-time.After(settle):
 	case <-r.ended:
-		return ready, errors.New("it ended before the event")
+		return ready, errors.New("the command ended before the event")
 	}
 	at := time.Now()
 	if n := r.event.strike(r); n == 0 {
-		return at, errors.New("nobody was there for the event to happen to")
+		return at, errors.New("the event found no process to act on")
 	}
 	return at, nil
 }
 
-// awaitCall waits until the agent that fails was called.
+// awaitCall waits for the call of the agent that fails.
 func (r *running) awaitCall() (time.Time, error) {
 	for began := time.Now(); time.Since(began) < startTime; time.Sleep(10 * time.Millisecond) {
 		if st, err := os.Stat(filepath.Join(r.home, calledFile)); err == nil {
@@ -219,7 +219,7 @@ func (r *running) finish(res *result, at time.Time) {
 	}
 	switch {
 	case res.Hang:
-		fault("hangs: still there %s after the event", within+margin)
+		fault("hangs: still running %s after the event", within+margin)
 		return
 	case res.Seconds > within.Seconds():
 		fault("took %.1f s, more than %s", res.Seconds, within)
@@ -231,7 +231,7 @@ func (r *running) finish(res *result, at time.Time) {
 		fault("no daemon crashed")
 	}
 	if r.event.crash && r.column.calm && res.Code != 0 {
-		fault("exit code %d of a run that went well", res.Code)
+		fault("exit code %d although the run succeeded", res.Code)
 	}
 	if r.event.named && !res.Named {
 		fault("no line names the worker")
@@ -249,15 +249,15 @@ func (r *running) code() int {
 	return proc.Code(r.cmd.ProcessState)
 }
 
-// cleanUp ends by pid whatever is left of the cell.
+// cleanUp ends every remaining process of the cell by its pid.
 func (r *running) cleanUp() {
 	proc.Wipe(r.mark)
 	<-r.ended
-	_ = os.RemoveAll(r.home) // below the bench's directory, which goes at the end
+	_ = os.RemoveAll(r.home) // the bench's directory above it is removed at the end
 }
 
-// naming finds the line that names the victim: one of the agent's own, or, of
-// a bare run, mpirun's. It returns the agent's verdict line where none does.
+// naming finds the line that names the victim: a line of the agent, or in a bare run a line of mpirun. If no line
+// does, it returns the last line of the agent.
 func naming(text string, bare bool, e event) (said string, named bool) {
 	word := regexp.MustCompile(regexp.QuoteMeta(cmp.Or(e.stranger, victim)) + `\b`)
 	if e.all {

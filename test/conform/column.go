@@ -17,19 +17,19 @@ import (
 type column struct {
 	key     string   // on the command line
 	title   string   // family and version
-	from    string   // where it comes from, for the page
+	from    string   // its source, for the page
 	quick   bool     // part of the quick matrix
 	mpirun  string   // the command
-	dir     string   // of a wheel's venv; "" for Debian's
+	dir     string   // of a wheel's venv; "" for Debian's packages
 	env     []string // K=V for the command
 	daemons []string // names of its daemons, as in /proc/PID/comm
 	rank    string   // variable that holds a rank's number
 	agents  []string // variables that name the remote agent
-	// stays: the agent lives as long as the daemon. Open MPI 4's has ended by
-	// the time that the ranks run.
+	// stays reports whether the agent lives as long as the daemon. The agent of Open MPI 4 ends before the ranks
+	// run.
 	stays   bool
 	hosts   string // option that names hosts
-	calm    bool   // its mpirun says 0 when a daemon dies at its end
+	calm    bool   // its mpirun exits 0 although a daemon crashes at its end
 	program string // endure, built for it
 }
 
@@ -39,8 +39,8 @@ var (
 	intelAgents = []string{"I_MPI_HYDRA_BOOTSTRAP_EXEC"}
 )
 
-// columns are all of the matrix. wheels is where test/fake/mpi/deps.sh --conform
-// put those of PyPI.
+// columns returns all columns of the matrix. wheels is the folder of the MPIs from PyPI, which
+// test/fake/mpi/deps.sh --conform installs.
 func columns(wheels string) []column {
 	hydra := []string{"hydra_pmi_proxy"}
 	return []column{
@@ -57,8 +57,8 @@ func columns(wheels string) []column {
 	}
 }
 
-// prepare finds the column's mpirun, asks its version where none is pinned, and
-// builds the program. Errors name what is missing.
+// prepare finds the column's mpirun, asks for its version if none is pinned, and builds the program. Errors name
+// what is missing.
 func (c *column) prepare(source, out string, wheels string) error {
 	compile := []string{"mpicc.openmpi"}
 	switch c.key {
@@ -68,7 +68,7 @@ func (c *column) prepare(source, out string, wheels string) error {
 		compile = withLibrary(c.dir, c.dir, "libmpi.so.40")
 	case "mpich42":
 		compile = withLibrary(c.dir, c.dir, "libmpi.so.12")
-	case "intel": // its runtime has no header: MPICH's has the same binary interface
+	case "intel": // its runtime has no header; MPICH's has the same ABI
 		compile = withLibrary(filepath.Join(wheels, "mpich-4.2.3"), c.dir, "libmpi.so.12")
 	}
 	if c.dir != "" {
@@ -78,7 +78,7 @@ func (c *column) prepare(source, out string, wheels string) error {
 	}
 	path, err := exec.LookPath(c.mpirun)
 	if err != nil {
-		return fmt.Errorf("%s from %s is not there (test/fake/mpi/deps.sh --conform installs it): %w", c.title, c.from, err)
+		return fmt.Errorf("%s from %s not found (test/fake/mpi/deps.sh --conform installs it): %w", c.title, c.from, err)
 	}
 	if c.dir == "" {
 		said, err := exec.Command(path, "--version").CombinedOutput()
@@ -103,11 +103,11 @@ func withLibrary(header, dir, library string) []string {
 
 const (
 	standIn    = "remote-agent" // name of the scripts below
-	calledFile = "called"       // made when the agent was called that fails
+	calledFile = "called"       // created when the failing agent is called
 )
 
-// writeAgent puts a script before the agent that has it run another line
-// instead of the daemon: what the worker does is real, its daemon is not there.
+// writeAgent writes a script that replaces the remote agent. It runs event.launch on the worker instead of the
+// daemon: the worker is real, but no daemon starts.
 func (r *running) writeAgent() (string, error) {
 	return r.script(fmt.Sprintf(`host=$1
 case " %s " in *" $host "*)
@@ -125,7 +125,7 @@ func (r *running) script(text string) (string, error) {
 	return path, os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755)
 }
 
-// struck are the hosts of an event of the launch.
+// struck returns the hosts that an event of the launch affects.
 func (r *running) struck() string {
 	if r.event.all {
 		return strings.Join(hosts(), " ")
@@ -141,8 +141,8 @@ func hosts() []string {
 	return list
 }
 
-// bareEnv prepares mpirun without Muster: the same variables, with a script for
-// an agent that runs its line here, as a remote shell would there.
+// bareEnv prepares mpirun without Muster. The variables are the same, but the remote agent is a script that runs
+// its command on this machine, as a remote shell would on its host.
 func (r *running) bareEnv() ([]string, error) {
 	cluster := framework.Cluster{Job: "bare", RunDir: r.home, Fake: true, Root: os.Getuid() == 0,
 		Hostfile: filepath.Join(r.home, "hostfile"), HydraHostfile: filepath.Join(r.home, "hostfile.hydra")}

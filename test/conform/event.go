@@ -14,47 +14,46 @@ import (
 	"github.com/musterhq/muster/test/suite/proc"
 )
 
-// The workers of every cell, and the one that the events happen to. One slot
-// each, so that it has the last rank.
+// workers is the number of workers in every cell. Each has one slot, so the last rank runs on the victim of the
+// events.
 const (
 	workers = 3
 	victim  = "127.0.0.4"
-	// stranger is none of them.
+	// stranger is a host that is not a worker.
 	stranger = "127.0.0.99"
 )
 
-// briefTime is how long a program that comes to its end takes.
+// briefTime is how long a program that finishes takes.
 const briefTime = 6 * time.Second
 
-// limit is how long after an event `agent run` may take; a frozen daemon is
-// told from a busy one by time.
+// limit is how long `agent run` may take after an event. frozenLimit is longer: only time distinguishes a frozen
+// daemon from a busy one.
 const (
 	limit       = 30 * time.Second
 	frozenLimit = 60 * time.Second
 )
 
-// event is a row.
+// event is a row of the matrix.
 type event struct {
 	key   string
 	title string
-	// launch is what the agent runs on hosts instead of the daemon, when the
-	// event is one of the launch.
+	// launch is the command that the agent runs on hosts instead of the daemon, if the event is one of the launch.
 	launch string
-	all    bool // on all hosts; else on the victim
-	// stranger is a host of the command's that is no worker, and is to be named.
+	all    bool // on all hosts; otherwise on the victim
+	// stranger is a host in the command that is not a worker. A message must name it.
 	stranger string
-	crash    bool // the victim's daemon crashes at the end of its life
+	crash    bool // the victim's daemon crashes when it ends
 
-	flags []string                // of `agent run`, which then makes the event
+	flags []string                // of `agent run`, which then causes the event
 	args  func(c column) []string // the program and its arguments; nil: endure
-	after time.Duration           // from "ready" to the event, when a rank makes it
+	after time.Duration           // from "ready" to the event, if a rank causes it
 
-	strike func(r *running) int  // makes the event, and counts whom it hit
-	cannot func(c column) string // why the event cannot be; "" it can
-	code   func(code int) bool   // true exit codes of `agent run`
-	codes  string                // the same in words
+	strike func(r *running) int  // causes the event, and returns the number of processes hit
+	cannot func(c column) string // why the event is impossible; "" if it is possible
+	code   func(code int) bool   // correct exit codes of `agent run`
+	codes  string                // the same codes in words
 	named  bool                  // the worker must be named
-	limit  time.Duration         // 0: limit
+	limit  time.Duration         // 0 means the constant limit
 }
 
 func (e event) within() time.Duration {
@@ -72,7 +71,7 @@ func failure(code int) bool { return code > 0 && code < 256 }
 
 const anyFailure = "not 0"
 
-// events are the rows in their order.
+// events returns the rows in their order.
 func events() []event {
 	seven, sevenText := only(7)
 	zero, zeroText := only(0)
@@ -113,7 +112,7 @@ func events() []event {
 	return list
 }
 
-// endure is the MPI program: for longer than any cell, or with a rank that goes.
+// endure returns the MPI program. It runs longer than any cell, unless what makes its last rank exit or die.
 func endure(what string, value int) func(column) []string {
 	return func(c column) []string {
 		argv := []string{c.program, "200"}
@@ -124,24 +123,24 @@ func endure(what string, value int) func(column) []string {
 	}
 }
 
-// brief is the MPI program for longer than the event takes, and to its end.
+// brief returns the MPI program with a time that is longer than the event takes. The program finishes by itself.
 func brief(c column) []string { return []string{c.program, strconv.Itoa(int(briefTime.Seconds()))} }
 
-// withStranger is the MPI program on two of the workers and on a host that is none.
+// withStranger returns the MPI program on two workers and on a host that is not a worker.
 func withStranger(c column) []string {
 	hosts := strings.Join(append(hosts()[:workers-1], stranger), ",")
 	return append([]string{c.hosts, hosts, "-n", strconv.Itoa(workers)}, endure("", 0)(c)...)
 }
 
-// plainRank is a job without MPI, whose last rank leaves with 7.
+// plainRank returns a job without MPI whose last rank exits with 7.
 func plainRank(c column) []string {
 	return []string{"sh", "-c", fmt.Sprintf(`case $%s in 0) echo ready;; %d) sleep 1; exit 7;; esac; exec sleep 4`, c.rank, workers-1)}
 }
 
 func (r *running) onVictim(p proc.Process) bool { return p.Fake() == victim }
 
-// daemon chooses the one that starts the ranks: some start another one first,
-// or leave their own parent behind.
+// daemon returns a filter for the daemon that starts the ranks. Some daemons start another daemon first, and some
+// leave their parent behind.
 func (r *running) daemon() func(proc.Process) bool {
 	above := map[int]bool{}
 	is := func(p proc.Process) bool { return p.Fake() == victim && slices.Contains(r.column.daemons, p.Comm) }
@@ -151,15 +150,15 @@ func (r *running) daemon() func(proc.Process) bool {
 	return func(p proc.Process) bool { return is(p) && !above[p.PID] }
 }
 
-// isAgent: the remote agent for the victim, in the launcher: `agent rsh HOST`,
-// or the stand-in of a bare mpirun.
+// isAgent reports whether p is the remote agent for the victim, in the launcher: `agent rsh HOST`, or the script
+// that replaces it for a bare mpirun.
 func (r *running) isAgent(p proc.Process) bool {
 	return slices.Contains(p.Argv, victim) && p.Fake() == "" && !r.isRun(p)
 }
 
 func (r *running) isRun(p proc.Process) bool { return p.PID == r.cmd.Process.Pid }
 
-// isMPIRun: the command itself, as opposed to the agents below it.
+// isMPIRun reports whether p is the command itself, not one of the agents below it.
 func (r *running) isMPIRun(p proc.Process) bool {
 	if r.bare {
 		return r.isRun(p)
@@ -173,23 +172,23 @@ func signalDaemon(sig syscall.Signal) func(*running) int {
 	return func(r *running) int { return proc.Signal(r.mark, sig, r.daemon()) }
 }
 
-// killDaemonAndRanks spares PID 1 of the worker, which is what is left of a
-// host whose processes were taken by the kernel.
+// killDaemonAndRanks spares PID 1 of the worker. That is what remains if the kernel kills the other processes of a
+// host.
 func killDaemonAndRanks(r *running) int {
 	return proc.Signal(r.mark, syscall.SIGKILL, func(p proc.Process) bool { return r.onVictim(p) && !isWorker(p) })
 }
 
-// killWorker takes PID 1 first, so that it sees nothing of the others' end.
+// killWorker kills PID 1 first, so that it cannot report that the other processes ended.
 func killWorker(r *running) int {
 	n := proc.Signal(r.mark, syscall.SIGKILL, func(p proc.Process) bool { return r.onVictim(p) && isWorker(p) })
 	n += proc.Signal(r.mark, syscall.SIGKILL, r.onVictim)
-	if r.bare { // what a lost pod does to the stream that led there
+	if r.bare { // a lost pod breaks its stream too
 		proc.Signal(r.mark, syscall.SIGKILL, r.isAgent)
 	}
 	return n
 }
 
-// isWorker: PID 1 of a fake worker.
+// isWorker reports whether p is PID 1 of a fake worker.
 func isWorker(p proc.Process) bool { return p.Comm == "agent" && slices.Contains(p.Argv, "worker") }
 
 func signalMPIRun(sig syscall.Signal) func(*running) int {

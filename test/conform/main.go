@@ -21,7 +21,7 @@ func main() {
 	}
 }
 
-// options are the command line.
+// options are the options of the command line.
 type options struct {
 	bin, wheels, source, doc         string
 	quick, noBare, onlyBare, verbose bool
@@ -37,10 +37,10 @@ func run() error {
 	flag.StringVar(&o.doc, "doc", "", "write the matrix to this page")
 	flag.BoolVar(&o.quick, "quick", false, "Debian's MPIs under agent run only; writes no figures")
 	flag.BoolVar(&o.noBare, "no-bare", false, "without the runs of mpirun by itself")
-	flag.BoolVar(&o.onlyBare, "only-bare", false, "these runs alone")
+	flag.BoolVar(&o.onlyBare, "only-bare", false, "the runs of mpirun by itself only")
 	flag.BoolVar(&o.verbose, "v", false, "show the output of every cell")
-	flag.StringVar(&o.columns, "columns", "", "only these, separated by commas")
-	flag.StringVar(&o.events, "events", "", "only these, separated by commas")
+	flag.StringVar(&o.columns, "columns", "", "only these columns, separated by commas")
+	flag.StringVar(&o.events, "events", "", "only these events, separated by commas")
 	flag.IntVar(&o.parallel, "parallel", 4, "cells at once: they mostly wait")
 	flag.Parse()
 	if o.wheels == "" {
@@ -57,7 +57,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "mc") // short: sockets lie below
+	dir, err := os.MkdirTemp("", "mc") // short, because sockets are below it
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func run() error {
 	return m.report(o)
 }
 
-// prepare picks columns and rows.
+// prepare chooses the columns and rows.
 func prepare(o options, dir string) (*matrix, error) {
 	m := &matrix{}
 	for _, c := range columns(o.wheels) {
@@ -89,14 +89,14 @@ func prepare(o options, dir string) (*matrix, error) {
 	}
 	for _, e := range events() {
 		if o.quick && e.limit == frozenLimit {
-			e.flags = append(e.flags, "--frozen-after=8s") // the way is the same
+			e.flags = append(e.flags, "--frozen-after=8s") // only the time changes
 		}
 		if wanted(o.events, e.key) {
 			m.events = append(m.events, e)
 		}
 	}
 	if len(m.columns) == 0 || len(m.events) == 0 {
-		return nil, fmt.Errorf("no cell is left of -columns %q and -events %q", o.columns, o.events)
+		return nil, fmt.Errorf("no cell matches -columns %q and -events %q", o.columns, o.events)
 	}
 	m.whole = !o.quick && o.columns == "" && o.events == "" && !o.noBare && !o.onlyBare
 	return m, nil
@@ -106,7 +106,7 @@ func wanted(list, key string) bool {
 	return list == "" || slices.Contains(strings.Split(list, ","), key)
 }
 
-// make runs every cell, o.parallel at once.
+// make runs all cells, o.parallel at once.
 func (m *matrix) make(b bench, o options) {
 	type job struct {
 		column column

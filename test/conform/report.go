@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// matrix is all cells.
+// matrix holds all cells.
 type matrix struct {
 	columns []column
 	events  []event
@@ -22,7 +22,7 @@ type matrix struct {
 	saying sync.Mutex
 }
 
-// progress says how a cell ended, and shows the output of one at fault.
+// progress prints how a cell ended. If the cell is at fault, it prints the output too.
 func (m *matrix) progress(r result, verbose bool) {
 	how := "agent run"
 	if r.Bare {
@@ -66,12 +66,12 @@ func tail(text string) string {
 	return text
 }
 
-// falseSuccess: 0 although the job was not done.
+// falseSuccess reports whether the exit code is 0 although the job was not done.
 func (m *matrix) falseSuccess(r result) bool {
 	return r.Cannot == "" && !r.Hang && r.Ended && r.Code == 0 && !m.event(r).code(0)
 }
 
-// event is the row of a cell.
+// event returns the row of a cell.
 func (m *matrix) event(r result) event {
 	for _, e := range m.events {
 		if e.key == r.Event {
@@ -81,8 +81,8 @@ func (m *matrix) event(r result) event {
 	return event{}
 }
 
-// report prints the matrix, writes the page and the figures of a whole one, and
-// fails when a cell is at fault.
+// report prints the matrix. For a whole matrix it also writes the page and the figures. It fails if a cell is at
+// fault.
 func (m *matrix) report(o options) error {
 	page := m.page()
 	fmt.Println()
@@ -109,7 +109,7 @@ func (m *matrix) report(o options) error {
 	return nil
 }
 
-// figures records the rows of the suite from the raw cells.
+// figures records the figures of the suite, computed from the raw cells.
 func (m *matrix) figures() error {
 	dir, err := figure.Dir()
 	if err != nil {
@@ -187,7 +187,7 @@ been stopped for ` + "`--frozen-after`" + ` (30 s; 0 turns it off), and a rank t
   notices, and the launcher asks and is told.
 `
 
-// page is the matrix for people.
+// page returns the matrix as a page of Markdown.
 func (m *matrix) page() string {
 	var b strings.Builder
 	b.WriteString(pageHead)

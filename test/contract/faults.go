@@ -19,7 +19,7 @@ import (
 	"github.com/musterhq/muster/exec/link"
 )
 
-// gatedWriter lets one write of up to 1 KiB through per token.
+// gatedWriter accepts one write for each token.
 type gatedWriter struct {
 	tokens chan struct{}
 	n      int
@@ -34,8 +34,7 @@ func (g *gatedWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// slowBesideFast: eight readers that do not read at all must not keep a ninth
-// from getting everything.
+// slowBesideFast checks that eight readers that read nothing do not keep a ninth reader from its output.
 func slowBesideFast(t *testing.T, way Way) {
 	_, l := open(t, way)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -62,7 +61,7 @@ func slowBesideFast(t *testing.T, way Way) {
 	}
 }
 
-// CutResult is what came of a session whose link was cut.
+// CutResult is the result of a session whose link was cut.
 type CutResult struct {
 	Cuts     int  `json:"cuts"`
 	Bytes    int  `json:"bytes"` // each way
@@ -72,8 +71,8 @@ type CutResult struct {
 	Redials  int  `json:"redials"`
 }
 
-// Cuts carries size bytes each way through one session that ends with 42, while
-// its link is cut at random moments, cuts times in all.
+// Cuts carries size bytes each way through one session that exits with 42, and cuts its link at random moments,
+// cuts times in all.
 func Cuts(t *testing.T, way Way, cuts, size int) CutResult {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -123,16 +122,16 @@ func Cuts(t *testing.T, way Way, cuts, size int) CutResult {
 		Equal: sum(t, noise(seed, int64(size))) == fmt.Sprintf("%x", h.Sum(nil)), Redials: l.State().Redials}
 }
 
-// RequireWhole fails the test unless everything arrived and nothing ran twice.
+// RequireWhole fails the test unless all bytes arrived and nothing ran twice.
 func (r CutResult) RequireWhole(t *testing.T) {
 	t.Helper()
-	require.True(t, r.Equal, "SHA-256 of what came out")
+	require.True(t, r.Equal, "SHA-256 of the output")
 	require.Equal(t, 1, r.Launches)
 	require.Equal(t, 42, r.Exit)
 	require.Positive(t, r.Redials)
 }
 
-// counting tells how many bytes came.
+// counting reports how many bytes each write had.
 type counting struct {
 	w    io.Writer
 	seen chan int

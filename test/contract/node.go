@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/exec/link"
 )
 
-// Node is the way to a worker whose node may be lost. Dialer is set before the first dial.
+// Node is a way to a worker whose node may be lost. Set Dialer before the first dial.
 type Node struct {
 	link.Dialer
 
@@ -17,7 +17,7 @@ type Node struct {
 	open atomic.Value // the current connection
 }
 
-// Lose refuses new connections until Return, and keeps those that are open.
+// Lose refuses new connections until Return is called. Open connections stay.
 func (n *Node) Lose() { n.lost.Store(true) }
 
 // Return accepts connections again.

@@ -27,17 +27,15 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Way makes dialers to a worker's socket; Cut ends every connection that is
-// open now, as a network would, and Refuse answers 403 to every new one for a
-// while (nil where the way has no such answer).
+// Way makes dialers to a worker's socket. Cut breaks every open connection, as a network would. Refuse answers 403
+// to every new connection for the given time; it is nil if the way has no such answer.
 type Way struct {
 	Dialer func(t testing.TB, w *Worker) link.Dialer
 	Cut    func()
 	Refuse func(time.Duration)
 }
 
-// Suite runs the contract over the ways that make returns; each case gets one
-// of its own.
+// Suite runs the contract. way makes a new Way for each case.
 func Suite(t *testing.T, way func(t testing.TB) Way) {
 	cases := []struct {
 		name string
@@ -103,7 +101,7 @@ func stdinEnds(t *testing.T, way Way) {
 	require.Equal(t, "hello\nend\n", out.String())
 	out.Reset()
 	run(t, l, sh("cat; echo end"), nil, &out, nil)
-	require.Equal(t, "end\n", out.String(), "without stdin there is /dev/null")
+	require.Equal(t, "end\n", out.String(), "a session without stdin reads /dev/null")
 }
 
 func halfClose(t *testing.T, way Way) {
@@ -118,7 +116,7 @@ func halfClose(t *testing.T, way Way) {
 
 const large = 64 << 20
 
-// noise is a stream of n bytes that seed decides.
+// noise returns a stream of n bytes that depends only on seed.
 func noise(seed uint64, n int64) io.Reader {
 	return io.LimitReader(&chacha{rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})}, n)
 }
@@ -177,7 +175,7 @@ func stopSession(t *testing.T, way Way) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	r, out := io.Pipe()
-	// One ignores TERM, one has left its session and process group.
+	// One process ignores TERM. The other one has left its session and process group.
 	s, err := l.Open(ctx, "", sh("setsid sleep 1000 & echo $!; (trap '' TERM; while :; do sleep 0.1; done) & echo $!; echo ready; wait"), link.Streams{Stdout: out})
 	require.NoError(t, err)
 	var text strings.Builder
@@ -194,11 +192,11 @@ func stopSession(t *testing.T, way Way) {
 	for _, pid := range strings.Fields(text.String())[:2] {
 		n, err := strconv.Atoi(pid)
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return gone(n) }, 10*time.Second, 10*time.Millisecond, "pid %d lives", n)
+		require.Eventually(t, func() bool { return gone(n) }, 10*time.Second, 10*time.Millisecond, "pid %d still runs", n)
 	}
 }
 
-// gone reports whether a process has ended; a zombie has.
+// gone reports whether a process has ended. A zombie counts as ended.
 func gone(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || bytes.Contains(b, []byte(") Z "))
@@ -235,19 +233,18 @@ func notFound(t *testing.T, way Way) {
 	require.Contains(t, errs.String(), "no-such-program")
 }
 
-// Worker is PID 1's side, run within the test process.
+// Worker is PID 1's side of a link, inside the test process.
 type Worker struct {
 	Dir    string // of its socket; sessions start here
 	Socket string
 	Server *session.Server
-	Reaper *reap.Reaper // of the test's process: a second worker must share it
+	Reaper *reap.Reaper // of the test process; a second worker must share it
 }
 
-// NewWorker starts a worker that ends with the test; it must be started before
-// the links to it, so that they end first.
+// NewWorker starts a worker that ends with the test. Start it before the links to it, so that they end first.
 func NewWorker(t testing.TB, change func(*session.Config)) *Worker {
 	t.Helper()
-	// A test's own directory may be too long for a socket's path.
+	// The path of t.TempDir may be too long for a socket.
 	dir, err := os.MkdirTemp("", "muster")
 	require.NoError(t, err)
 	w := &Worker{Dir: dir, Socket: filepath.Join(dir, "worker.sock")}
@@ -277,9 +274,9 @@ func NewWorker(t testing.TB, change func(*session.Config)) *Worker {
 	return w
 }
 
-// newReaper starts the process's reaper; it ends with the test.
+// newReaper starts the reaper of this process. It ends with the test.
 func newReaper(t testing.TB, orphaned func(int, reap.Status)) *reap.Reaper {
-	// As for a real worker: what daemonizes comes to this process.
+	// This process adopts daemonized processes, as a real worker does.
 	require.NoError(t, reap.Subreaper())
 	reaper := reap.New()
 	reaper.OnOrphan = orphaned

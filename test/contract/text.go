@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Text is output that grows while it is read: a process or a stream writes it.
+// Text is the output of a process or a stream. It may grow while it is read.
 type Text struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -1,7 +1,7 @@
-/* crash: preloaded, it ends an MPI daemon by SIGSEGV at the very end of its life, as
- * a fault in its own cleaning up would. CRASH names the daemon as /proc has it, AT
- * the end of MUSTER_FAKE_WORKER where it is to happen, CRASH_SAY a file to make. Open MPI 4's daemon leaves its first
- * process behind, which is spared. */
+/* crash: a library that is preloaded into an MPI daemon. It ends the daemon with SIGSEGV at the very end of its life,
+ * like a bug in the daemon's own cleanup. CRASH is the name of the daemon as in /proc, CRASH_AT is how the value
+ * of MUSTER_FAKE_WORKER ends on the worker that crashes, and CRASH_SAY is a file to create. Open MPI 4's daemon leaves
+ * its first process behind, so that process is spared. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
-/* endure SECONDS [exit CODE RANK | kill SIGNAL RANK]: an MPI program that lasts.
- * Rank 0 says "ready" when all ranks have met; then they meet every 100 ms, so
- * that each notices when another is gone, for SECONDS. The named rank leaves
- * after a second: by exit(CODE) without MPI_Finalize, or by a signal. */
+/* endure SECONDS [exit CODE RANK | kill SIGNAL RANK]: an MPI program that runs for SECONDS.
+ * Rank 0 prints "ready" when all ranks have met. Then the ranks meet every 100 ms, so that each one notices when
+ * another rank is lost. RANK ends after a second: with exit(CODE) and without MPI_Finalize, or by the signal. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>

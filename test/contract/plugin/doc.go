@@ -1,5 +1,4 @@
-// Package plugin runs plugins as the launcher does, in processes of their own
-// under a reaper: the sample through the contract suite, and a hostile set, each
-// of which must be one clear sentence in time, and leave no process, no zombie,
-// no goroutine and no file behind.
+// Package plugin runs plugins as the launcher does, as processes below a reaper. The sample plugin must pass the
+// contract suite. Each plugin of a hostile set must cause one clear error in time, and leave no process, zombie,
+// goroutine or file behind.
 package plugin

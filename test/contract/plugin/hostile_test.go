@@ -29,8 +29,8 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 )
 
-// modes are the plugins that this program can be, by name. None of them gets an
-// environment or an argument to be told by.
+// modes are the plugins that this program can be, by program name. A plugin gets no environment and no argument
+// that could select its mode.
 var modes = map[string]func(){
 	"good":            func() { plugin.Serve(answer(func(l *framework.Launch) {})) },
 	"hangs-at-start":  forever,
@@ -72,7 +72,7 @@ var modes = map[string]func(){
 
 func forever() { select {} }
 
-// answer is a framework that starts the command on every worker, changed by spoil.
+// answer is a framework that starts the command on every worker, and then calls the function to change the launch.
 type answer func(*framework.Launch)
 
 func (a answer) Prepare(c framework.Cluster) (framework.Launch, error) {
@@ -92,7 +92,7 @@ func (hanging) Prepare(framework.Cluster) (framework.Launch, error) {
 	return framework.Launch{}, nil
 }
 
-// talking writes more in its answer than pipes hold.
+// talking writes more than pipes hold while it answers.
 type talking struct{}
 
 func (talking) Prepare(framework.Cluster) (framework.Launch, error) {
@@ -109,7 +109,7 @@ func (exiting) Prepare(framework.Cluster) (framework.Launch, error) {
 	return framework.Launch{}, nil
 }
 
-// served is a plugin as go-plugin has it, with another cookie or version.
+// served serves a go-plugin plugin with another cookie or protocol version.
 func served(cookie string, version uint) {
 	goplugin.Serve(&goplugin.ServeConfig{
 		HandshakeConfig: goplugin.HandshakeConfig{ProtocolVersion: version, MagicCookieKey: cookie, MagicCookieValue: "framework"},
@@ -127,7 +127,7 @@ func (*empty) GRPCClient(context.Context, *goplugin.GRPCBroker, *grpc.ClientConn
 	return nil, nil
 }
 
-// flood writes size bytes without a single line's end.
+// flood writes size bytes without a newline.
 func flood(f *os.File, size int) {
 	w := bufio.NewWriterSize(f, 1<<16)
 	for text := strings.Repeat("x", 1<<16); size > 0; size -= len(text) {
@@ -136,8 +136,7 @@ func flood(f *os.File, size int) {
 	_ = w.Flush()
 }
 
-// daemons are two processes that hold all descriptors, one of them in a session
-// of its own.
+// daemons starts two processes that inherit all descriptors. One of them has a session of its own.
 func daemons() {
 	for _, line := range []string{"sleep 1000", "setsid -f sleep 1000"} {
 		cmd := exec.Command("/bin/sh", "-c", line)
@@ -149,18 +148,17 @@ func daemons() {
 	}
 }
 
-func TestHostileSetIsWhole(t *testing.T) {
+func TestEveryModeIsTested(t *testing.T) {
 	for name := range modes {
 		if _, ok := hostile[name]; !ok && name != "good" && name != "spies" && name != "has-children" && name != "floods-stderr" {
-			t.Errorf("nobody runs %s", name)
+			t.Errorf("no test runs the mode %s", name)
 		}
 	}
 }
 
 func ignoreTERM() { signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP) }
 
-// TestMain is a plugin when it is called by the name of one: what runs is a copy
-// of this program.
+// TestMain runs a plugin if the program has the name of a mode: plugins are copies of this program.
 func TestMain(m *testing.M) {
 	if run, ok := modes[filepath.Base(os.Args[0])]; ok {
 		run()
@@ -172,7 +170,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// lab is a reaper, a directory for the plugin's file and one for its socket.
+// lab is a reaper, a directory for the plugin's file, and a directory for its socket.
 type lab struct {
 	reaper   *reap.Reaper
 	bin, dir string
@@ -181,7 +179,7 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	l := &lab{reaper: reap.New(), bin: t.TempDir(), log: slog.New(slog.NewTextHandler(io.Discard, nil))}
-	// A socket's path has 107 bytes: t.TempDir's own would not do.
+	// A socket's path has at most 107 bytes, and t.TempDir's paths can be too long.
 	dir, err := os.MkdirTemp("", "p")
 	require.NoError(t, err)
 	l.dir = dir
@@ -201,7 +199,7 @@ func newLab(t *testing.T) *lab {
 	return l
 }
 
-// self is this program and its sum.
+// self returns the path of this program and its SHA-256 sum.
 var self = sync.OnceValues(func() (string, [sha256.Size]byte) {
 	path, err := os.Executable()
 	if err != nil {
@@ -214,7 +212,7 @@ var self = sync.OnceValues(func() (string, [sha256.Size]byte) {
 	return path, sha256.Sum256(text)
 })
 
-// mode puts the plugin of that name into the lab's directory.
+// mode puts the plugin with that name into the lab's directory.
 func (l *lab) mode(t *testing.T, name string) external.Config {
 	from, sum := self()
 	path := filepath.Join(l.bin, name)
@@ -231,7 +229,7 @@ func (l *lab) config(path string, sum [sha256.Size]byte) external.Config {
 		Dir: l.dir, Starter: command.NewStarter(l.reaper), Log: l.log, Patience: 30 * time.Second}
 }
 
-// sample is the sample plugin, built once.
+// sample returns the path of the sample plugin, which is built once.
 var sample = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "sample")
 	if err != nil {
@@ -245,10 +243,9 @@ var sample = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// No plugin configured costs nothing: what speaks with them is not in
-// agent-launcher at all, where its packages would be initialised at every start.
-// It is in agent-launcher-plugins.
-func TestNoPluginCostsNothing(t *testing.T) {
+// TestLauncherLinksNoPluginPackages checks that agent-launcher does not link the packages that talk to plugins.
+// They would be initialized at every start. Only agent-launcher-plugins links them.
+func TestLauncherLinksNoPluginPackages(t *testing.T) {
 	for tags, there := range map[string]bool{"grpcnotrace": false, "grpcnotrace,plugins": true} {
 		cmd := exec.Command("go", "list", "-deps", "-tags", tags, "../../../cmd/launcher")
 		cmd.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0")

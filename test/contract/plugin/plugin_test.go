@@ -40,8 +40,7 @@ func TestSampleKeepsTheContract(t *testing.T) {
 	})
 }
 
-// hostile is what is said of each of them, after "plugin p: ". Short is how long
-// it may take where that is what is tested.
+// hostile has the error that each mode causes, after "plugin p: ". If short is set, the test also checks the time.
 var hostile = map[string]struct {
 	want  string
 	short bool
@@ -90,12 +89,12 @@ func TestHostile(t *testing.T) {
 			if tc.short {
 				require.Less(t, took, 15*time.Second)
 			}
-			nobody(t, l)
+			requireNoProcess(t, l)
 		})
 	}
 }
 
-// try opens a plugin and asks it once.
+// try opens a plugin and calls it once.
 func try(t *testing.T, c external.Config) error {
 	p, err := plugin.Open(t.Context(), c)
 	if err != nil {
@@ -108,10 +107,9 @@ func try(t *testing.T, c external.Config) error {
 	return err
 }
 
-// nobody wants no process, and no zombie, of the lab's directory or below us:
-// this program is the parent of all orphans, as PID 1 is. They are collected a
-// moment after they have ended.
-func nobody(t *testing.T, l *lab) {
+// requireNoProcess requires that no process or zombie is left, in the lab's directory or below this program. This
+// program is the parent of all orphans, as PID 1 is. It reaps them a moment after they end.
+func requireNoProcess(t *testing.T, l *lab) {
 	require.Zero(t, l.reaper.Running())
 	var left []string
 	require.Eventually(t, func() bool {
@@ -132,7 +130,7 @@ func TestFiles(t *testing.T) {
 	l := newLab(t)
 	config := l.mode(t, "good")
 	good := config.Path
-	text, err := os.ReadFile(good) // a copy: modes and owners belong to all links
+	text, err := os.ReadFile(good) // a copy: all links to a file share its mode and owner
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(good))
 	require.NoError(t, os.WriteFile(good, text, 0o755))
@@ -177,11 +175,11 @@ func TestFiles(t *testing.T) {
 	config.Path = filepath.Join(l.bin, "fifo")
 	require.NoError(t, syscall.Mkfifo(config.Path, 0o755))
 	fails(config.Path + " is not a regular file")
-	nobody(t, l)
+	requireNoProcess(t, l)
 }
 
-// A file that is exchanged after it was hashed is not what runs.
-func TestWhatWasHashedRuns(t *testing.T) {
+// TestHashedFileRuns replaces the file after it was hashed. The hashed file must run.
+func TestHashedFileRuns(t *testing.T) {
 	l := newLab(t)
 	config := l.mode(t, "good")
 	config.Starter = &exchanging{Starter: config.Starter, do: func() {
@@ -213,8 +211,8 @@ func TestNoSecrets(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, p.Close()) }()
 	_, err = p.Prepare(contract.Cluster(1, 1, []string{"true"}))
-	// Its certificate has several lines, so the answer is refused; what it saw is
-	// told in parts by the variables of the process itself.
+	// The certificate in the environment has several lines, so the answer is refused. Read what the plugin saw from
+	// /proc instead.
 	require.ErrorContains(t, err, "its answer is wrong: warning")
 	procs, err := reap.Scan("MUSTER_RUN")
 	require.NoError(t, err)
@@ -233,10 +231,10 @@ func TestNoSecrets(t *testing.T) {
 			"PLUGIN_CLIENT_CERT", "PLUGIN_UNIX_SOCKET_DIR", "MUSTER_RUN"}, names)
 		return
 	}
-	t.Fatal("the plugin is not there")
+	t.Fatal("the plugin's process was not found")
 }
 
-// 100 MB on standard error: the plugin works, the log has 64 KiB and a word.
+// TestFloodIsCut writes 100 MB to standard error. The plugin works, and the log has 64 KiB and a note.
 func TestFloodIsCut(t *testing.T) {
 	l := newLab(t)
 	var log logged
@@ -253,7 +251,7 @@ func TestFloodIsCut(t *testing.T) {
 	text := log.String()
 	require.Less(t, len(text), 128<<10)
 	require.Equal(t, 1, strings.Count(text, "more than 64 KiB, the rest is dropped"))
-	nobody(t, l)
+	requireNoProcess(t, l)
 }
 
 type logged struct {
@@ -267,7 +265,7 @@ func (l *logged) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-// What a plugin started ends with it, also out of its process group.
+// TestChildrenEnd checks that the processes a plugin started end with it, even outside its process group.
 func TestChildrenEnd(t *testing.T) {
 	l := newLab(t)
 	p, err := plugin.Open(t.Context(), l.mode(t, "has-children"))
@@ -289,7 +287,7 @@ func TestChildrenEnd(t *testing.T) {
 		return err == nil && len(slices.DeleteFunc(all, func(q reap.Proc) bool { return q.Comm != "sleep" || !q.Alive() })) == 2
 	}, 10*time.Second, 10*time.Millisecond, "both children sleep")
 	require.NoError(t, p.Close())
-	require.NoError(t, p.Close(), "again")
+	require.NoError(t, p.Close(), "second Close")
 	left, err := members.Find()
 	require.NoError(t, err)
 	for _, q := range left {
@@ -297,16 +295,16 @@ func TestChildrenEnd(t *testing.T) {
 	}
 	_, err = p.Prepare(contract.Cluster(1, 1, []string{"true"}))
 	require.ErrorContains(t, err, "plugin p: it has ended: it ended with code 137")
-	nobody(t, l)
+	requireNoProcess(t, l)
 }
 
-// A launcher that is told to stop while a plugin hangs at its start.
-func TestCancelled(t *testing.T) {
+// TestCanceledStart cancels the launcher's context while a plugin hangs at its start.
+func TestCanceledStart(t *testing.T) {
 	l := newLab(t)
 	config := l.mode(t, "hangs-at-start")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, fmt.Errorf("told to stop"))
 	defer cancel()
 	_, err := plugin.Open(ctx, config)
 	require.EqualError(t, err, "plugin p: start: told to stop")
-	nobody(t, l)
+	requireNoProcess(t, l)
 }
