@@ -1,20 +1,18 @@
-// Package fakekube is a small API server for tests: real HTTP on a loopback
-// port, the core/v1 pods of any namespace, and faults on demand.
+// Package fakekube is a small API server for tests: real HTTP on a loopback port, the core/v1 pods of any
+// namespace, and faults on demand.
 //
-// It speaks the wire protocol of list, get and watch as a Kubernetes API server
-// does: resource versions, label selectors (a pod that stops matching is
-// DELETED for that watch), bookmarks, timeoutSeconds, the 410 that a too old
-// resource version gets inside the stream, and v1.Status bodies for errors.
-// Tests own the world: Set, Delete and Edit change pods; Fail, Compact, Drop,
-// Stop and Start break things. pods/exec is served by whoever registers it:
+// It speaks the wire protocol of list, get and watch as a Kubernetes API server does. It has resource versions,
+// label selectors (a pod that stops matching is DELETED for that watch), bookmarks and timeoutSeconds. A resource
+// version that is too old gets a 410 inside the stream, and errors have v1.Status bodies. Tests control the state:
+// Set, Delete and Edit change pods; Fail, Compact, Drop, Stop and Start cause failures. A test that needs pods/exec
+// registers a handler:
 //
 //	s.Handle("/api/v1/namespaces/{ns}/pods/{name}/exec", handler)
 //
-// Exec is such a handler; ServeSPDY is its part that container runtimes have, for the
-// kubelets of test/fault/server and of benchmarks. Logs serves pods/log likewise, and cuts its
-// connections where a test says; Serve has custom resources, which nothing judges.
+// Exec is such a handler. ServeSPDY is the part of it that container runtimes implement, for the kubelets of
+// test/fault/server and of benchmarks. Logs serves pods/log in the same way, and cuts its connections where a test
+// wants. Serve adds custom resources, without validation.
 //
-// It has no admission, no RBAC, no kubelet and no other kinds; where a test
-// needs those it needs a real cluster (test/lab/cluster). It refuses what it does
-// not know with 404 rather than guess.
+// It has no admission, no RBAC, no kubelet and no other kinds. A test that needs those needs a real cluster
+// (test/lab/cluster). It answers 404 to unknown requests.
 package fakekube

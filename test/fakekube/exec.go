@@ -19,17 +19,16 @@ import (
 	utilexec "k8s.io/utils/exec"
 )
 
-// ExecPath is the pattern to register an Exec at.
+// ExecPath is the pattern for registering an Exec.
 const ExecPath = "/api/v1/namespaces/{ns}/pods/{name}/exec"
 
-// Command stands for the process that an exec starts. Its exit code, or its
-// error for a process that could not be started, ends the stream. As in a real
-// container it is not stopped when the client goes: its stdin ends. ctx ends
-// with the test.
+// Command runs the process that an exec starts. Its exit code ends the stream, or its error if the process could
+// not start. As in a real container, the process is not stopped when the client disconnects: its stdin ends. ctx
+// ends with the test.
 type Command func(ctx context.Context, pod, container string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (exit int, err error)
 
-// Exec serves pods/exec with the code that API servers and container runtimes
-// use: wsstream with v5.channel.k8s.io for WebSocket, cri-streaming for SPDY.
+// Exec serves pods/exec with the code that API servers and container runtimes use: wsstream with v5.channel.k8s.io
+// for WebSocket, and cri-streaming for SPDY.
 type Exec struct {
 	run    Command
 	ctx    context.Context
@@ -40,7 +39,7 @@ type Exec struct {
 	conns   map[net.Conn]struct{}
 	dials   map[string]int
 	refused map[string]refusal
-	flowing chan struct{} // closed: bytes flow
+	flowing chan struct{} // closed while bytes flow
 	forged  chan struct{} // closed by Forge
 }
 
@@ -49,14 +48,13 @@ type refusal struct {
 	body string
 }
 
-// The names of the two protocols, for Refuse and Dials.
+// WebSocket and SPDY are the names of the protocols, for Refuse and Dials.
 const (
 	WebSocket = "websocket"
 	SPDY      = "spdy"
 )
 
-// NewExec makes an exec handler; at the end of the test it cuts what is open
-// and waits for the commands.
+// NewExec returns an exec handler. At the end of the test it cuts open streams and waits for the commands.
 func NewExec(tb testing.TB, run Command) *Exec {
 	ctx, cancel := context.WithCancel(context.Background())
 	flowing := make(chan struct{})
@@ -104,8 +102,7 @@ func (e *Exec) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ServeSPDY(w, r, func(in io.Reader, out, errs io.Writer) (int, error) { return e.command(r, in, out, errs) })
 }
 
-// serveWebSocket does what the API server's stream translator does on its
-// client side.
+// serveWebSocket does what the API server's stream translator does on the client's side.
 func (e *Exec) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	channels := []wsstream.ChannelType{
 		wsstream.ReadChannel, wsstream.WriteChannel, wsstream.WriteChannel, wsstream.WriteChannel, wsstream.ReadChannel,
@@ -137,8 +134,7 @@ func (e *Exec) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	_, _ = streams[cri.StreamErr].Write(body)
 }
 
-// Run stands for the process of one exec. Its exit code, or its error for a process that could
-// not be started, ends the stream.
+// Run runs the process of one exec. Its exit code ends the stream, or its error if the process could not start.
 type Run func(stdin io.Reader, stdout, stderr io.Writer) (exit int, err error)
 
 // ServeSPDY answers an exec with the code that container runtimes use.
@@ -157,7 +153,7 @@ func (run Run) ExecInContainer(_ context.Context, _, _, _ string, _ []string, in
 	return err
 }
 
-// command runs the hook; it returns early, with success, when Forge says so.
+// command runs the hook. It returns early, with success, when Forge is called.
 func (e *Exec) command(r *http.Request, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 	type outcome struct {
 		exit int
@@ -180,11 +176,11 @@ func (e *Exec) command(r *http.Request, stdin io.Reader, stdout, stderr io.Write
 	}
 }
 
-// Refuse answers upgrades to protocol (WebSocket or SPDY) with a plain text
-// body, as a server or proxy does that does not know it. Code 0 ends that.
+// Refuse answers upgrades to protocol (WebSocket or SPDY) with a plain text body, as a server or proxy without that
+// protocol does. Code 0 accepts upgrades again.
 //
-// Tests that cut dials, or whose launchers do, refuse SPDY: the library behind it waits
-// for ever for a stream whose connection ends before the stream has been answered.
+// Tests that cut dials refuse SPDY, and so do tests whose launchers cut them. The SPDY library waits forever for a
+// stream if its connection ends before the stream was answered.
 func (e *Exec) Refuse(protocol string, code int, body string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -195,22 +191,21 @@ func (e *Exec) Refuse(protocol string, code int, body string) {
 	e.refused[protocol] = refusal{code, body}
 }
 
-// Dials tells how many upgrades were asked for, by protocol.
+// Dials returns how many upgrades were requested, by protocol.
 func (e *Exec) Dials() map[string]int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return maps.Clone(e.dials)
 }
 
-// Open tells how many streams are open.
+// Open returns how many streams are open.
 func (e *Exec) Open() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.conns)
 }
 
-// Cut ends the TCP connection of every open stream, with a reset or a FIN, and
-// returns how many there were.
+// Cut ends the TCP connection of every open stream, with a reset or a FIN, and returns the number of streams.
 func (e *Exec) Cut(reset bool) int {
 	e.mu.Lock()
 	conns := make([]net.Conn, 0, len(e.conns))
@@ -243,8 +238,8 @@ func rawTCP(c net.Conn) (*net.TCPConn, bool) {
 	}
 }
 
-// Stall stops (true) or restarts (false) the bytes of every stream in both
-// directions while the connections stay open.
+// Stall stops (true) or continues (false) the flow of bytes in both directions of every stream. The connections
+// stay open.
 func (e *Exec) Stall(on bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -260,8 +255,8 @@ func (e *Exec) Stall(on bool) {
 	}
 }
 
-// Forge ends every open stream with a status of success, as an API server does
-// that has lost the kubelet. Commands go on.
+// Forge ends every open stream with a status of success, as an API server does that has lost the kubelet. Commands
+// keep running.
 func (e *Exec) Forge() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -269,7 +264,7 @@ func (e *Exec) Forge() {
 	e.forged = make(chan struct{})
 }
 
-// await returns when bytes flow or the test has ended.
+// await returns when bytes may flow or the test has ended.
 func (e *Exec) await() {
 	e.mu.Lock()
 	flowing := e.flowing
@@ -301,7 +296,7 @@ func (v valveWriter) Write(p []byte) (int, error) {
 	return v.w.Write(p)
 }
 
-// hijacked remembers the connection that a protocol switch takes over.
+// hijacked records the connection that a protocol switch takes over.
 type hijacked struct {
 	http.ResponseWriter
 	e *Exec
@@ -325,8 +320,7 @@ type hijackedConn struct {
 	e *Exec
 }
 
-// Close never fails: spdystream keeps a goroutine for a second after a
-// connection that was closed twice.
+// Close returns no error: if a second Close returned one, spdystream would keep a goroutine for a second.
 func (c *hijackedConn) Close() error {
 	c.e.mu.Lock()
 	delete(c.e.conns, c)

@@ -15,16 +15,16 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// LogPath is the pattern to register Logs at.
+// LogPath is the pattern for registering Logs.
 const LogPath = "GET /api/v1/namespaces/{ns}/pods/{name}/log"
 
-// Logs serves pods/log: timestamps, sinceTime in whole seconds and line by line, as a
-// kubelet filters them, tailLines and follow.
+// Logs serves pods/log: timestamps, tailLines, follow, and sinceTime in whole seconds, which filters line by line
+// as a kubelet does.
 type Logs struct {
 	mu      sync.Mutex
 	held    map[string]*podLog // by namespace/name/container
 	changed chan struct{}
-	// cut ends connections after so many bytes, in good order or not; see CutAfter.
+	// cut chooses after how many bytes a connection ends, and whether it ends cleanly. See CutAfter.
 	cut func() (bytes int, clean bool)
 }
 
@@ -38,23 +38,23 @@ type logLine struct {
 	text string
 }
 
-// NewLogs makes an empty one; register it with Handle(LogPath, ...).
+// NewLogs returns empty logs. Register them with Handle(LogPath, ...).
 func NewLogs() *Logs {
 	return &Logs{held: map[string]*podLog{}, changed: make(chan struct{})}
 }
 
-// Write adds a line; a last one without "\n" stays without.
+// Write adds a line. If text has no "\n" at its end, the line has none either.
 func (l *Logs) Write(namespace, pod, container string, at time.Time, text string) {
 	l.change(namespace, pod, container, func(p *podLog) { p.lines = append(p.lines, logLine{at, text}) })
 }
 
-// End says that no more will come: connections that follow end.
+// End marks the log as complete, so that connections that follow it end.
 func (l *Logs) End(namespace, pod, container string) {
 	l.change(namespace, pod, container, func(p *podLog) { p.ended = true })
 }
 
-// Clear has the log answered as a kubelet answers whose container is gone: a sentence of its
-// own, without a time, and 200.
+// Clear makes the log answer like a kubelet whose container was removed: 200, and an error text without a
+// timestamp.
 func (l *Logs) Clear(namespace, pod, container string) {
 	l.change(namespace, pod, container, func(p *podLog) {
 		p.lines, p.ended = []logLine{{text: "unable to retrieve container logs for containerd://0123"}}, true
@@ -73,8 +73,8 @@ func (l *Logs) change(namespace, pod, container string, with func(*podLog)) {
 	l.changed = make(chan struct{})
 }
 
-// CutAfter has next, which is asked at each connection, say after how many bytes it
-// is cut (0: not at all), and whether as if the log had ended.
+// CutAfter sets next, which is called for each connection. It returns the number of bytes after which to cut the
+// connection (0: never), and whether the connection ends as if the log had ended.
 func (l *Logs) CutAfter(next func() (bytes int, clean bool)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +83,7 @@ func (l *Logs) CutAfter(next func() (bytes int, clean bool)) {
 
 var errCut = errors.New("cut")
 
-// ServeHTTP answers as an API server does that asks a kubelet.
+// ServeHTTP answers as an API server that forwards to a kubelet.
 func (l *Logs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	follow, _ := strconv.ParseBool(q.Get("follow"))
@@ -113,7 +113,7 @@ func (l *Logs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			from = max(0, len(lines)-tail)
 		}
 		for ; from < len(lines); from++ {
-			own := lines[from].at.IsZero() // the kubelet's
+			own := lines[from].at.IsZero() // a text of the kubelet itself
 			if !own && lines[from].at.Before(since) {
 				continue
 			}
@@ -141,7 +141,7 @@ func (l *Logs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// cutter writes up to left bytes.
+// cutter writes at most left bytes if it is limited.
 type cutter struct {
 	w       *bufio.Writer
 	limited bool
@@ -164,15 +164,14 @@ func (c *cutter) flush(w http.ResponseWriter) {
 	w.(http.Flusher).Flush()
 }
 
-// event is one change of one pod; pod is nil when it was deleted, old when it
-// was created.
+// event is one change of one pod. pod is nil if it was deleted, old is nil if it was created.
 type event struct {
 	rv       uint64
 	old, pod *corev1.Pod
 }
 
-// seenBy gives the event as a watch with this namespace and selector sees it;
-// "" means not at all.
+// seenBy returns the event as a watch with this namespace and selector sees it. The type is "" if the watch does
+// not see it.
 func (e event) seenBy(namespace string, selector labels.Selector) (string, *corev1.Pod) {
 	in := func(p *corev1.Pod) bool {
 		return p != nil && (namespace == "" || p.Namespace == namespace) && selector.Matches(labels.Set(p.Labels))
@@ -190,19 +189,19 @@ func (e event) seenBy(namespace string, selector labels.Selector) (string, *core
 	return "", nil
 }
 
-// Compact forgets the events so far: watches that are behind, and every open
-// one, get the in-stream 410 that an API server sends after an etcd compaction.
+// Compact drops all events so far. Every open watch, and every watch that is behind, gets the in-stream 410 that an
+// API server sends after an etcd compaction.
 func (s *Server) Compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rv++ // so that a watch which has seen everything is too old as well
+	s.rv++ // a watch that has seen everything is too old as well
 	s.compacted = s.rv
 	s.events = nil
 	s.wake()
 }
 
-// Bookmark sends a bookmark on every watch that allows them, and on those that
-// are opened later from before it.
+// Bookmark sends a bookmark on every watch that allows bookmarks. Watches that are opened later from an older
+// version get it too.
 func (s *Server) Bookmark() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

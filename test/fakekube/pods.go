@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Set creates the pod or replaces it. Missing namespace ("default"), uid and
-// kind are filled in; the resource version is the server's. The pod is copied.
+// Set creates the pod or replaces it. It fills in a missing namespace ("default"), uid and kind, and sets the
+// resource version. The pod is copied.
 func (s *Server) Set(pod *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,7 +41,7 @@ func (s *Server) set(pod *corev1.Pod) {
 	s.record(event{old: old, pod: pod})
 }
 
-// Edit changes a pod that exists; it reports whether it does.
+// Edit changes an existing pod. It reports whether the pod exists.
 func (s *Server) Edit(namespace, name string, change func(*corev1.Pod)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *Server) Pod(namespace, name string) *corev1.Pod {
 	return s.pods[namespace+"/"+name].DeepCopy()
 }
 
-// record numbers the event and wakes the watches. The caller holds s.mu.
+// record assigns a resource version to the event and wakes the watches. The caller holds s.mu.
 func (s *Server) record(e event) {
 	s.rv++
 	e.rv = s.rv
@@ -136,8 +136,8 @@ func writeJSON(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// Objects are the custom resources of one kind: list, get, create, delete and the
-// merge patch of scale. They are trees of JSON; nothing judges them.
+// Objects are the custom resources of one kind. They support list, get, create, delete and the merge patch of
+// scale. They are trees of JSON without validation.
 type Objects struct {
 	s      *Server
 	kind   string
@@ -159,8 +159,8 @@ func (s *Server) Serve(groupVersion, kind, plural string) *Objects {
 	return o
 }
 
-// Put creates the object, or replaces it; uid and resource version are filled in.
-// v is what json.Marshal makes an object of.
+// Put creates the object, or replaces it, and fills in uid and resource version. json.Marshal must encode v as a
+// JSON object.
 func (o *Objects) Put(v any) {
 	text, err := json.Marshal(v)
 	var tree map[string]any
@@ -186,7 +186,7 @@ func (o *Objects) put(tree map[string]any) {
 	o.held[fmt.Sprintf("%v/%v", meta["namespace"], meta["name"])] = tree
 }
 
-// Get decodes the object into v; it reports whether there is one.
+// Get decodes the object into v. It reports whether the object exists.
 func (o *Objects) Get(namespace, name string, v any) bool {
 	o.s.mu.Lock()
 	tree, ok := o.held[namespace+"/"+name]
@@ -233,7 +233,7 @@ func (o *Objects) list(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, map[string]any{"kind": o.kind + "List", "items": items, "metadata": map[string]string{"resourceVersion": strconv.FormatUint(o.s.rv, 10)}})
 }
 
-// find answers 404 for what is not there. The caller holds s.mu.
+// find returns the object, or answers 404 if it does not exist. The caller holds s.mu.
 func (o *Objects) find(w http.ResponseWriter, r *http.Request) (tree map[string]any, key string) {
 	key = r.PathValue("ns") + "/" + r.PathValue("name")
 	if tree = o.held[key]; tree == nil {
@@ -290,7 +290,7 @@ func (o *Objects) delete(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// scale takes a merge patch of spec.replicas for spec.workers.
+// scale applies a merge patch of spec.replicas to spec.workers.
 func (o *Objects) scale(w http.ResponseWriter, r *http.Request) {
 	var patch struct {
 		Spec struct{ Replicas int }

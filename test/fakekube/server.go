@@ -17,8 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Server is the fake API server. Its methods may be called at any time, from
-// any goroutine.
+// Server is the fake API server. Its methods are safe for concurrent use.
 type Server struct {
 	tb   testing.TB
 	mux  *http.ServeMux
@@ -34,25 +33,25 @@ type Server struct {
 	pods      map[string]*corev1.Pod // namespace/name
 	events    []event
 	rv        uint64 // of the newest event
-	compacted uint64 // watches from below this are told 410
+	compacted uint64 // watches from an older version get a 410
 	changed   chan struct{}
 	cut       chan struct{} // closed by Drop: ends the watch handlers
 	bookmark  uint64        // resource version of the newest bookmark
 }
 
-// Failure answers matching requests with an error status in place of the truth.
+// Failure answers matching requests with an error status instead of the real answer.
 type Failure struct {
 	Match      func(*http.Request) bool // nil: every request
 	Code       int
 	Message    string        // of the v1.Status; empty: the text of Code
-	Text       string        // in place of a v1.Status, as for a kind that is not served
+	Text       string        // instead of a v1.Status, as for a kind that is not served
 	Count      int           // how many requests; 0: no limit
 	Until      time.Time     // zero: no end
 	RetryAfter string        // value of the Retry-After header, if any
 	Hang       time.Duration // wait this long before the answer
 }
 
-// Request is one that arrived, in order, failed ones included.
+// Request is a request that arrived. Requests that failed are included.
 type Request struct {
 	Method, Path, Query string
 	At                  time.Time
@@ -80,10 +79,10 @@ func New(tb testing.TB) *Server {
 	return s
 }
 
-// URL is the address, for rest.Config.Host; it stays the same over Stop and Start.
+// URL returns the address, for rest.Config.Host. It does not change with Stop and Start.
 func (s *Server) URL() string { return "http://" + s.addr }
 
-// WriteNotFound answers 404 for an object, as opposed to a kind that is not served.
+// WriteNotFound answers 404 for an object that does not exist, unlike the 404 for a kind that is not served.
 func WriteNotFound(w http.ResponseWriter, plural, name string) {
 	answer := status(http.StatusNotFound, fmt.Sprintf("%s %q not found", plural, name))
 	answer.Details = &metav1.StatusDetails{Name: name, Kind: plural}
@@ -92,8 +91,8 @@ func WriteNotFound(w http.ResponseWriter, plural, name string) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// Handle registers one more handler; failures and request counts apply to it
-// too. The pattern is that of http.ServeMux. Call it before the first request.
+// Handle registers a handler. Failures and request counts apply to it too. The pattern is that of http.ServeMux.
+// Call it before the first request.
 func (s *Server) Handle(pattern string, h http.Handler) { s.mux.Handle(pattern, h) }
 
 // Start listens again after Stop, on the same port and with the same pods.
@@ -131,8 +130,8 @@ func listen(addr string) (net.Listener, error) {
 	}
 }
 
-// Stop closes the listener and every connection: dials are refused until
-// Start. Pods stay. It is what kill -9 of an API server looks like from outside.
+// Stop closes the listener and every connection. The server refuses dials until Start, and pods stay. A client sees
+// the same as after kill -9 of an API server.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	srv, served := s.http, s.served
@@ -146,8 +145,8 @@ func (s *Server) Stop() {
 	<-served
 }
 
-// Drop resets every open connection (watches, and exec streams too); new ones
-// are accepted. It returns how many there were.
+// Drop resets every open connection, including watches and exec streams, and returns their number. It does not
+// refuse new connections.
 func (s *Server) Drop() int {
 	s.mu.Lock()
 	conns := make([]net.Conn, 0, len(s.conns))
@@ -166,7 +165,7 @@ func (s *Server) Drop() int {
 	return len(conns)
 }
 
-// Fail adds a failure; the earliest added one that matches answers.
+// Fail adds a failure. If several failures match a request, the one that was added first answers it.
 func (s *Server) Fail(f Failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +182,7 @@ func (s *Server) Heal() {
 	s.faults = nil
 }
 
-// Requests returns a copy of what arrived so far.
+// Requests returns a copy of the requests so far.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,7 +253,7 @@ func status(code int, message string) *metav1.Status {
 	}
 }
 
-// tracked remembers connections, hijacked ones too, so that Drop reaches them.
+// tracked records connections, including hijacked ones, so that Drop can reset them.
 type tracked struct {
 	net.Listener
 	s *Server

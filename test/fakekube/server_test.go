@@ -85,7 +85,7 @@ func TestWatchSeesChangesSelectorsBookmarksAndExpiry(t *testing.T) {
 	s.Edit("default", "w-0", func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning })
 	require.Equal(t, "MODIFIED", next(t, d).Type)
 	s.Edit("default", "w-0", func(p *corev1.Pod) { p.Labels = nil })
-	require.Equal(t, "DELETED", next(t, d).Type, "it stopped matching")
+	require.Equal(t, "DELETED", next(t, d).Type, "the pod no longer matches")
 	s.Bookmark()
 	mark := next(t, d)
 	require.Equal(t, "BOOKMARK", mark.Type)
@@ -95,7 +95,7 @@ func TestWatchSeesChangesSelectorsBookmarksAndExpiry(t *testing.T) {
 	require.Equal(t, "ERROR", gone.Type)
 	require.Equal(t, http.StatusGone, gone.Object.Code)
 	require.ErrorIs(t, d.Decode(&frame{}), io.EOF)
-	require.Equal(t, "ERROR", next(t, watch(t, s, "resourceVersion=100")).Type, "from before the compaction")
+	require.Equal(t, "ERROR", next(t, watch(t, s, "resourceVersion=100")).Type, "a version from before the compaction")
 }
 
 func TestDropStopStartAndFailures(t *testing.T) {

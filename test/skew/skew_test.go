@@ -25,18 +25,17 @@ import (
 	"github.com/musterhq/muster/test/suite/proc"
 )
 
-// within are the pairs that must work; the last one shows that nothing of these
-// tests depends on the skew.
+// within are the pairs that must work. The last pair shows that these tests do not depend on the skew.
 var within = []pair{{today, before}, {before, today}, {today, today}}
 
-// linksUp counts the connections that the launcher says it made to workers of
-// the pair's release, in the protocol that the pair must settle on.
+// linksUp counts the connections in the launcher's log that were made to workers of the pair's release, with the
+// protocol that the pair must choose.
 func (p pair) linksUp(o outcome) int {
 	return len(regexp.MustCompile(fmt.Sprintf(`"msg":"link up".*"agent":"%s","proto":%d\}`,
 		p.workers.version, min(p.launcher.max, p.workers.max))).FindAllString(o.err, -1))
 }
 
-// TestRanges: the builds are what their names say.
+// TestRanges checks that the builds have the versions that their names say.
 func TestRanges(t *testing.T) {
 	require.Equal(t, today.max-1, before.max)
 	require.Greater(t, next.min, today.max)
@@ -46,12 +45,11 @@ func TestRanges(t *testing.T) {
 		for _, r := range []release{p.launcher, p.workers} {
 			require.Regexp(t, fmt.Sprintf(`(?m)^agent(-launcher)? %s \(.*protocol %d to %d\)`, r.version, r.min, r.max), o.out)
 		}
-		require.Equal(t, 2, p.linksUp(o), "the launcher's log says which release and protocol a worker has:\n%s", o.err)
+		require.Equal(t, 2, p.linksUp(o), "the launcher's log has the release and protocol of each worker:\n%s", o.err)
 	}
 }
 
-// TestSessions: input, output, errors and exit codes over connections that are
-// cut every 64 KiB.
+// TestSessions checks input, output, errors and exit codes over connections that are cut every 64 KiB.
 func TestSessions(t *testing.T) {
 	var want strings.Builder
 	for i := range 120_000 {
@@ -75,14 +73,14 @@ $AGENT rsh 127.0.0.3 'kill -9 $$'; echo $?`
 			require.Equal(t, 5, o.report.Sessions)
 			require.Empty(t, o.report.Lost)
 			require.GreaterOrEqual(t, p.linksUp(o), o.report.Redials+2)
-			// The last of them may be cut, and made again, after the report.
-			require.Equal(t, strings.Count(o.err, `"link up"`), p.linksUp(o), "every connection speaks the same")
+			// The last connections may be cut, and redialed, after the report.
+			require.Equal(t, strings.Count(o.err, `"link up"`), p.linksUp(o), "every connection uses the same protocol")
 		})
 	}
 }
 
-// TestIdle: an idle link lives on PING and PONG alone, for longer than the lease,
-// and a command that fails ends well: the workers prove that they are there.
+// TestIdle checks that PING and PONG keep an idle link alive for longer than the lease, and that a command that
+// fails ends cleanly: the workers answer.
 func TestIdle(t *testing.T) {
 	for _, p := range within {
 		t.Run(p.String(), func(t *testing.T) {
@@ -96,14 +94,14 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestBeyond: no common version. Nobody waits for what cannot come.
-func TestBeyond(t *testing.T) {
+// TestNoCommonVersion checks that the launcher fails at once, because waiting cannot help.
+func TestNoCommonVersion(t *testing.T) {
 	for _, p := range []pair{{today, next}, {next, today}, {before, next}} {
 		t.Run(p.String(), func(t *testing.T) {
 			t.Parallel()
 			o := p.run(t, "echo ran")
 			require.Equal(t, names.ExitHopeless, o.code, o.err)
-			require.Empty(t, o.out, "the command was not run")
+			require.Empty(t, o.out, "the command must not run")
 			require.Regexp(t, fmt.Sprintf(`(?m)^agent: .*127\.0\.0\.\d.*the worker's agent %s speaks protocol %d to %d, the launcher's %s speaks %d to %d$`,
 				p.workers.version, p.workers.min, p.workers.max, p.launcher.version, p.launcher.min, p.launcher.max), o.err)
 			require.Contains(t, o.err, "hint: ")
@@ -113,8 +111,8 @@ func TestBeyond(t *testing.T) {
 
 // release is one build of both binaries.
 type release struct {
-	version  string // what it calls itself
-	tag      string // build tag; "": today's
+	version  string // the version that it prints
+	tag      string // "" for today's protocol
 	min, max int    // the protocols it speaks
 }
 
@@ -124,7 +122,7 @@ var (
 	next   = release{"v1.9.0", "muster_proto_next", 3, 3}
 )
 
-// built is where the releases lie: VERSION/agent, VERSION/agent-launcher.
+// built is the directory of the releases: VERSION/agent, VERSION/agent-launcher.
 var built string
 
 func TestMain(m *testing.M) {
@@ -149,8 +147,8 @@ func prepared(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// build makes both binaries with the flags of `make build`, so that packages
-// which do not differ are not compiled again.
+// build builds both binaries with the flags of `make build`, so that packages that do not differ are not compiled
+// again.
 func (r release) build() error {
 	root, err := figure.Root()
 	if err != nil {
@@ -173,30 +171,29 @@ func (r release) build() error {
 
 func (r release) path(name string) string { return filepath.Join(built, r.version, name) }
 
-// patience ends a run that hangs; machines may be busy.
+// patience is the time limit of a run. It allows for busy machines.
 const patience = 90 * time.Second
 
-// pair is a launcher of one release over workers of another.
+// pair is a launcher of one release with workers of another.
 type pair struct{ launcher, workers release }
 
 func (p pair) String() string { return p.launcher.version + "-over-" + p.workers.version }
 
-// outcome is how a run ended.
+// outcome is the result of a run.
 type outcome struct {
 	code     int
 	out, err string
 	report   report.Report
 }
 
-// run is `agent run --fake=2 FLAGS -- sh -c SCRIPT`; the script finds the
-// launcher's side of the agent in $AGENT. Fake workers are made of the agent
-// beside the launcher's binary, so each pair has a directory of its own.
+// run runs `agent run --fake=2 FLAGS -- sh -c SCRIPT`. $AGENT in the script is the launcher's agent. Fake workers
+// run the agent beside the launcher's binary, so each pair has its own directory.
 func (p pair) run(t *testing.T, script string, flags ...string) outcome {
 	t.Helper()
 	bin := t.TempDir()
 	require.NoError(t, os.Link(p.launcher.path("agent-launcher"), filepath.Join(bin, "agent-launcher")))
 	require.NoError(t, os.Link(p.workers.path("agent"), filepath.Join(bin, "agent")))
-	// Sockets have short paths.
+	// A socket's path must be short.
 	dir, err := os.MkdirTemp("", "s")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
@@ -214,7 +211,7 @@ func (p pair) run(t *testing.T, script string, flags ...string) outcome {
 	if !errors.As(err, &exit) {
 		require.NoError(t, err, stderr.String())
 	}
-	require.NoError(t, ctx.Err(), "it hangs:\n%s", stderr.String())
+	require.NoError(t, ctx.Err(), "the run hangs:\n%s", stderr.String())
 	o := outcome{code: cmd.ProcessState.ExitCode(), out: stdout.String(), err: stderr.String()}
 	text, err := os.ReadFile(report)
 	require.NoError(t, err, o.err)
@@ -223,7 +220,7 @@ func (p pair) run(t *testing.T, script string, flags ...string) outcome {
 	return o
 }
 
-// requireNobodyLeft: no process has dir in its environment.
+// requireNobodyLeft requires that no process has dir in its environment.
 func requireNobodyLeft(t *testing.T, dir string) {
 	t.Helper()
 	left := func() []proc.Process {
