@@ -18,7 +18,7 @@ func list(t *testing.T, patterns ...string) []linked.Package {
 	return all
 }
 
-// leaf is the part of the tree that a package belongs to, "" for none.
+// leaf returns the part of the tree that a package belongs to, or "".
 func leaf(path string) string {
 	rest, ok := strings.CutPrefix(path, module)
 	if !ok {
@@ -68,7 +68,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 			continue
 		}
 		ok, known := allowed[from]
-		require.True(t, known, "%s has no place in the layout", p.ImportPath)
+		require.True(t, known, "%s is in no known part of the tree", p.ImportPath)
 		for _, i := range p.Imports {
 			to := leaf(i)
 			if to == "" || to == from {
@@ -79,7 +79,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 	}
 }
 
-// TestBinariesLinkWhatTheyMay: and no more of it than their budgets say.
+// TestBinariesLinkWhatTheyMay checks which packages each binary links, and their number.
 func TestBinariesLinkWhatTheyMay(t *testing.T) {
 	for _, b := range linked.Binaries() {
 		found, err := b.Look()
@@ -90,32 +90,32 @@ func TestBinariesLinkWhatTheyMay(t *testing.T) {
 	}
 }
 
-// TestKeyedHashesOnly: of cryptography the small binary has what proves a token,
-// in one package: HMAC, SHA-256 and the kernel's random bytes. Their start-up costs
-// less than 0.1 ms; that of TLS and certificates would be felt in each mpirun.
+// TestKeyedHashesOnly checks that the small binary links only the cryptography that proves a token, and only in one
+// package: HMAC, SHA-256 and the kernel's random bytes. Their start-up costs less than 0.1 ms. That of TLS and
+// certificates would slow down each mpirun.
 func TestKeyedHashesOnly(t *testing.T) {
 	home, parts := module+"rendezvous/barrier", linked.Binaries()[0].Crypto
 	for _, p := range list(t, "-deps", module+"cmd/agent") {
 		for _, i := range p.Imports {
 			if strings.HasPrefix(i, "crypto/") && leaf(p.ImportPath) != "" {
-				require.Equal(t, home, p.ImportPath, "it imports %s", i)
+				require.Equal(t, home, p.ImportPath, "imports %s", i)
 				require.Contains(t, parts, i)
 			}
 		}
 	}
 }
 
-// TestTheBarrierStandsAlone: it is part of rendezvous and of the small binary, and
-// shares nothing with the watch over pods.
+// TestTheBarrierStandsAlone checks that the barrier shares nothing with the watch over pods. The barrier is part of
+// rendezvous and of the small binary.
 func TestTheBarrierStandsAlone(t *testing.T) {
 	for _, p := range list(t, module+"rendezvous/barrier") {
 		for _, i := range p.Imports {
-			require.Contains(t, []string{"", "exec/names", "exec/shortage"}, leaf(i), "it imports %s", i)
+			require.Contains(t, []string{"", "exec/names", "exec/shortage"}, leaf(i), "imports %s", i)
 		}
 	}
 }
 
-func TestOnlyTheirHomesImport(t *testing.T) {
+func TestLibrariesAreImportedInFewPlaces(t *testing.T) {
 	homes := map[string][]string{
 		"github.com/hashicorp/go-plugin":       {"agent/framework"},
 		"sigs.k8s.io/controller-runtime":       {"agent/controller", "agent/serve", "cmd"},

@@ -31,7 +31,7 @@ func pages(t *testing.T, patterns ...string) map[string]string {
 	return all
 }
 
-// targets returns the targets of the Makefile, and those of them with a comment, which help lists.
+// targets returns all targets of the Makefile, and the targets with a comment, which help lists.
 func targets(t *testing.T) (all, listed []string) {
 	t.Helper()
 	makefile, err := os.ReadFile(filepath.Join(root(t), "Makefile"))
@@ -45,8 +45,8 @@ func targets(t *testing.T) (all, listed []string) {
 	return all, listed
 }
 
-// TestEachMakeTargetOnAPageExists reads commands in back quotes, commands of blocks and hooks, and the lists of targets
-// in workflows.
+// TestEachMakeTargetOnAPageExists checks commands in backquotes, in code blocks and in hooks, and the lists of
+// targets in workflows.
 func TestEachMakeTargetOnAPageExists(t *testing.T) {
 	all, _ := targets(t)
 	command := regexp.MustCompile("(?m)(?:`|^ *(?:- )?(?:run: |entry: )?)make ([a-z0-9-]+)\\b")
@@ -66,7 +66,7 @@ func TestEachMakeTargetOnAPageExists(t *testing.T) {
 	require.Greater(t, seen, 100)
 }
 
-// TestLinksOfPagesLeadSomewhere looks at links to files of this repository.
+// TestLinksOfPagesLeadSomewhere checks links to files of this repository.
 func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([\w./-]+)(?:#[^)]*)?\)`)
 	for file, text := range pages(t, "*.md", "docs/*.md", "docs/*/*.md", "docs/*/*/*.md", "examples/*.md", "examples/*/*.md", "exec/*.md") {
@@ -97,7 +97,8 @@ func TestDependabotLooksWhereModulesAre(t *testing.T) {
 	require.Greater(t, seen, 1)
 }
 
-// TestHelpFitsOneScreen runs make: help has 40 lines at most, and help-all has every target with a comment once.
+// TestHelpFitsOneScreen checks that make help prints at most 40 lines, and that make help-all prints every target
+// with a comment once.
 func TestHelpFitsOneScreen(t *testing.T) {
 	listed := func(target string) (lines int, names []string) {
 		out, err := exec.Command("make", "--no-print-directory", "-C", root(t), target).Output()
@@ -117,12 +118,12 @@ func TestHelpFitsOneScreen(t *testing.T) {
 	require.ElementsMatch(t, want, names)
 }
 
-// TestTheReadmeIsOneScreen: a visitor decides within a minute, and everything else is in docs.
+// TestTheReadmeIsOneScreen limits the README: a visitor decides within a minute. Everything else is in docs.
 func TestTheReadmeIsOneScreen(t *testing.T) {
 	const most = 5 << 10
 	text, err := os.ReadFile(filepath.Join(root(t), "README.md"))
 	require.NoError(t, err)
-	require.LessOrEqual(t, len(text), most, "bytes; move text to docs")
+	require.LessOrEqual(t, len(text), most, "bytes of README.md; move text to docs")
 }
 
 // TestPagesNamedInFilesExist looks for docs/PAGE.md in messages, comments and scripts.

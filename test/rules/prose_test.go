@@ -64,8 +64,8 @@ func prose() map[string]sentences {
 	}
 }
 
-// TestEachRuleOfProseKnowsBadFromGood runs vale once, on a file for each sentence.
-func TestEachRuleOfProseKnowsBadFromGood(t *testing.T) {
+// TestEachProseRuleFindsBadSentences runs vale once, on a file for each sentence.
+func TestEachProseRuleFindsBadSentences(t *testing.T) {
 	rules, err := filepath.Glob(filepath.Join(root(t), ".vale/styles/Muster/*.yml"))
 	require.NoError(t, err)
 	require.Len(t, prose(), len(rules), "prose has sentences for each rule")

@@ -38,8 +38,8 @@ func rooms() map[string][]string {
 	}
 }
 
-// pureRooms decide by what they are given: they read no clock, file or socket, and start
-// no process.
+// pureRooms returns the rooms whose results depend only on their arguments. They read no clock, file or socket, and
+// start no process.
 func pureRooms() []string { return []string{"phrase", "plan", "verdict"} }
 
 func TestRoomsOfTheLauncher(t *testing.T) {
@@ -50,7 +50,7 @@ func TestRoomsOfTheLauncher(t *testing.T) {
 			continue
 		}
 		may, known := rooms()[room]
-		require.True(t, known, "%s has no place among the rooms of agent/launch", p.ImportPath)
+		require.True(t, known, "%s is not in the list of rooms of agent/launch", p.ImportPath)
 		for _, i := range p.Imports {
 			if to, inside := strings.CutPrefix(i, launch); inside {
 				require.Contains(t, may, strings.TrimPrefix(to, "/"), "%s imports %s", p.ImportPath, i)
@@ -59,7 +59,7 @@ func TestRoomsOfTheLauncher(t *testing.T) {
 	}
 }
 
-func TestPureRoomsDecideByWhatTheyAreGiven(t *testing.T) {
+func TestPureRoomsDependOnArgumentsOnly(t *testing.T) {
 	for _, room := range pureRooms() {
 		files, err := filepath.Glob(filepath.Join(root(t), "agent/launch", room, "*.go"))
 		require.NoError(t, err)
@@ -78,7 +78,7 @@ func TestPureRoomsDecideByWhatTheyAreGiven(t *testing.T) {
 			}
 			ast.Inspect(file, func(n ast.Node) bool {
 				if call, ok := n.(*ast.SelectorExpr); ok && readsClock(call) {
-					t.Errorf("%s: a pure room has no clock: its caller gives it the time", set.Position(n.Pos()))
+					t.Errorf("%s: a pure room must not read the clock; pass the time as an argument", set.Position(n.Pos()))
 				}
 				return true
 			})
@@ -86,21 +86,21 @@ func TestPureRoomsDecideByWhatTheyAreGiven(t *testing.T) {
 	}
 }
 
-// reachesOut reports whether the package leads to files, processes, sockets, chance or
-// waiting, or is one of ours that does.
+// reachesOut reports whether the package, or one below it, gives access to files, processes, sockets, randomness or
+// waiting.
 func reachesOut(path string) bool {
 	return slices.ContainsFunc([]string{"os", "net", "context", "io/ioutil", "log/slog", "math/rand", "golang.org/x/sync", "k8s.io", module + "exec/link", module + "exec/reap", module + "exec/rundir"}, func(one string) bool {
 		return path == one || strings.HasPrefix(path, one+"/")
 	}) && path != "net/netip"
 }
 
-// readsClock reports whether a selector is one of package time's that depends on now.
+// readsClock reports whether s selects a function of package time that depends on the current time.
 func readsClock(s *ast.SelectorExpr) bool {
 	x, ok := s.X.(*ast.Ident)
 	return ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}, s.Sel.Name)
 }
 
-// mostFields is of a struct in the launcher and its rooms: more are several things.
+// mostFields is the limit for a struct in the launcher and its rooms. A larger struct should be split.
 const mostFields = 20
 
 func TestTheLauncherHasSmallStructs(t *testing.T) {

@@ -57,7 +57,7 @@ func TestFilesAndFunctionsAreShort(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestEveryPackageHasAManual(t *testing.T) {
+func TestEveryPackageIsDocumented(t *testing.T) {
 	err := filepath.WalkDir(root(t), func(path string, d fs.DirEntry, err error) error {
 		require.NoError(t, err)
 		if d.IsDir() && (d.Name() == ".git" || d.Name() == "out" || d.Name() == "testdata" || d.Name() == "bin") {
@@ -74,17 +74,17 @@ func TestEveryPackageHasAManual(t *testing.T) {
 			require.NoError(t, err)
 			documented = documented || file.Doc != nil && len(file.Doc.Text()) > 40
 		}
-		require.True(t, documented, "%s says nowhere what it is", path)
+		require.True(t, documented, "%s has no package comment", path)
 		return nil
 	})
 	require.NoError(t, err)
 }
 
-// mostController is what the controller may come to: lines that it takes by hand,
-// without blank ones, comments and imports.
+// mostController is the limit for the controller's hand-written lines, without blank lines, comments and imports.
 const mostController = 1950
 
-// TestTheControllerIsThin counts, and keeps the counts as figures where MUSTER_OUT says where.
+// TestTheControllerIsThin counts lines of the controller. If MUSTER_OUT is set, it records the counts as figures
+// there.
 func TestTheControllerIsThin(t *testing.T) {
 	const total, longest = "hand-written lines of the controller", "lines of the controller's longest function"
 	files, bodies := figure.Series{Unit: "lines", Reduce: "sum"}, figure.Series{Unit: "lines", Reduce: "max"}
@@ -118,7 +118,7 @@ func TestTheControllerIsThin(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// bodyLines are the lengths of the functions of a file.
+// bodyLines returns the length of each function of a file, in lines.
 func bodyLines(t *testing.T, name string) (lengths []int) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, nil, 0)
@@ -147,9 +147,9 @@ func codeLines(text string) int {
 	return n
 }
 
-// A time of the wall clock that went through a number has lost its monotonic part.
-// A duration from it is wrong by every step of the clock meanwhile: a link would be
-// given up, or a dead one kept.
+// TestDurationsAreMonotonic finds durations computed from wall-clock numbers. A time that was converted to a number
+// has lost its monotonic part, so every clock step makes the duration wrong. A good link would then be given up, or
+// a dead one kept.
 func TestDurationsAreMonotonic(t *testing.T) {
 	for _, top := range []string{"agent", "cmd", "exec", "rendezvous"} {
 		err := filepath.WalkDir(filepath.Join(root(t), top), func(path string, d fs.DirEntry, err error) error {
@@ -162,7 +162,7 @@ func TestDurationsAreMonotonic(t *testing.T) {
 			require.NoError(t, err)
 			ast.Inspect(file, func(n ast.Node) bool {
 				if n != nil && wallDuration(n) {
-					t.Errorf("%s: a duration by the wall clock; keep a time.Time, or time.Since of one", set.Position(n.Pos()))
+					t.Errorf("%s: a duration from the wall clock; keep a time.Time and use time.Since", set.Position(n.Pos()))
 				}
 				return true
 			})
@@ -172,7 +172,7 @@ func TestDurationsAreMonotonic(t *testing.T) {
 	}
 }
 
-// wallDuration reports whether n makes a duration out of a time that was a number.
+// wallDuration reports whether n computes a duration from a time that was a number.
 func wallDuration(n ast.Node) bool {
 	unix := []string{"Unix", "UnixMilli", "UnixMicro", "UnixNano"}
 	switch n := n.(type) {
@@ -194,7 +194,8 @@ func called(e ast.Expr) string {
 	return ""
 }
 
-// TestNothingStraysIntoTheRoot: programs that tests start write where they are started.
+// TestNothingStraysIntoTheRoot finds files that tests left in the root: the programs that tests start write into
+// their working directory.
 func TestNothingStraysIntoTheRoot(t *testing.T) {
 	known := []string{"agent", "bin", "cmd", "docs", "examples", "exec", "hostfile", "images", "out", "rendezvous", "test",
 		"go.mod", "mkdocs.yml", "go.sum", "LICENSE", "Makefile"}
@@ -202,16 +203,16 @@ func TestNothingStraysIntoTheRoot(t *testing.T) {
 	require.NoError(t, err)
 	for _, e := range entries {
 		name := e.Name()
-		require.True(t, slices.Contains(known, name) || filepath.Ext(name) == ".md" || strings.HasPrefix(name, "."), "%s in the root: is it meant to be there?", name)
+		require.True(t, slices.Contains(known, name) || filepath.Ext(name) == ".md" || strings.HasPrefix(name, "."), "unexpected entry %s in the root", name)
 	}
 }
 
-// TestTestsHaveFewRooms: a reader finds a suite at a glance, and its folder says what it proves.
+// TestTestsHaveFewRooms keeps the suites easy to find, and checks that each folder documents what it proves.
 func TestTestsHaveFewRooms(t *testing.T) {
 	const most = 12
 	entries, err := os.ReadDir(filepath.Join(root(t), "test"))
 	require.NoError(t, err)
-	require.LessOrEqual(t, len(entries), most, "what only full suites need belongs below test/lab, what suites share below test/suite")
+	require.LessOrEqual(t, len(entries), most, "move code that only full suites need to test/lab, and code that suites share to test/suite")
 	for _, e := range entries {
 		dir := filepath.Join(root(t), "test", e.Name())
 		_, doc := os.Stat(filepath.Join(dir, "doc.go"))

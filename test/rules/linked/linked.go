@@ -1,6 +1,5 @@
-// Package linked says what each binary may link, and finds out what it does: the one
-// place of these budgets. test/rules fails when one is exceeded, make size records
-// them as figures.
+// Package linked has the budgets of what each binary may link, and measures what it links. The tests in test/rules
+// fail if a binary exceeds a budget, and make size records the numbers as figures.
 package linked
 
 import (
@@ -13,10 +12,10 @@ import (
 	"strings"
 )
 
-// Module is ours.
+// Module is the path of our module, with a slash.
 const Module = "github.com/musterhq/muster/"
 
-// Package is what go list tells of one.
+// Package is the part of go list's output that this package uses.
 type Package struct {
 	ImportPath string
 	Standard   bool
@@ -28,8 +27,8 @@ type Package struct {
 	}
 }
 
-// List runs go list for linux, with the tag of released binaries, whatever machine
-// this is. The patterns may begin with flags, as -deps.
+// List runs go list for Linux on any machine, with the tag of released binaries. The patterns may begin with flags,
+// such as -deps.
 func List(patterns ...string) ([]Package, error) {
 	cmd := exec.Command("go", append([]string{"list", "-tags=grpcnotrace", "-json=ImportPath,Standard,Imports,Deps,Module"}, patterns...)...)
 	cmd.Env = append(cmd.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
@@ -57,20 +56,20 @@ func List(patterns ...string) ([]Package, error) {
 	return all, nil
 }
 
-// Binary is one of ours, with what it may link.
+// Binary is one of our binaries, with its budgets.
 type Binary struct {
 	Name      string // of the file in bin
 	Path      string // of its main package
-	Packages  int    // at most, the standard library's and our own among them
-	Modules   int    // at most, besides ours
+	Packages  int    // maximum, including the standard library and our own
+	Modules   int    // maximum, without ours
 	Only      []string
-	Forbidden []string // packages, with all below them
-	Except    []string // packages below those that it may link
-	Crypto    []string // of crypto it may link these and what they draw in; empty: all of it
+	Forbidden []string // packages, with all packages below them
+	Except    []string // exceptions below Forbidden
+	Crypto    []string // the crypto packages that it may link, with their dependencies; empty: all
 }
 
-// Binaries have today's numbers and a little room. Only: the modules that there may be,
-// where they are few enough to name.
+// Binaries returns the binaries. Their budgets are today's numbers with a little room. Only lists the allowed
+// modules if they are few.
 func Binaries() []Binary {
 	return []Binary{
 		{
@@ -91,13 +90,13 @@ func Binaries() []Binary {
 	}
 }
 
-// Found is what a binary links.
+// Found has the numbers of what a binary links.
 type Found struct {
 	Packages, Modules int
-	Breaches          []string // a sentence for each package that it may not link
+	Breaches          []string // a sentence for each package that is not allowed
 }
 
-// Look lists what the binary links.
+// Look lists the packages that the binary links.
 func (b Binary) Look() (Found, error) {
 	all, err := List("-deps", b.Path)
 	if err != nil {

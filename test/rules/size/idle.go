@@ -20,12 +20,11 @@ import (
 	"github.com/musterhq/muster/test/suite/proc"
 )
 
-// bridge dials as pods/exec does: it runs `agent attach` and speaks through its
-// stdin and stdout.
+// bridge dials as pods/exec does: it runs `agent attach` and uses its stdin and stdout.
 type bridge struct {
 	agent string
 	env   []string
-	pids  chan int // of the bridges, to look at and to collect
+	pids  chan int // of the bridges, to measure and to reap
 }
 
 type pipes struct {
@@ -54,8 +53,8 @@ func (b bridge) Dial(context.Context) (io.ReadWriteCloser, error) {
 	return pipes{out, inw, out}, nil
 }
 
-// idle measures the proportional set size of a worker and of its bridge, which
-// carry one link and no session. The samples span more than one ping.
+// idle measures the proportional set size of a worker and of its bridge, with one link and no session. The samples
+// span more than one ping.
 func idle(agent, dir string) (figure.Series, error) {
 	s := figure.Series{Unit: "bytes", Reduce: "max"}
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -79,12 +78,12 @@ func idle(agent, dir string) (figure.Series, error) {
 		return loaded(ctx, worker, b, &s)
 	}()
 	if err != nil {
-		_ = syscall.Kill(worker, syscall.SIGKILL) // it is ours and not collected yet
+		_ = syscall.Kill(worker, syscall.SIGKILL) // the process is our child and not reaped yet
 	}
 	return s, errors.Join(err, ended(worker))
 }
 
-// loaded keeps a link up while it samples, and ends the job.
+// loaded keeps a link up while it takes samples, and then ends the job.
 func loaded(ctx context.Context, worker int, b bridge, s *figure.Series) error {
 	l := link.New(link.Config{Worker: "worker", Dialer: b, PingEvery: 500 * time.Millisecond,
 		Hello: wire.HelloRecord{ProtoMin: wire.ProtoMin, ProtoMax: wire.ProtoMax, Epoch: wire.Epoch{Created: time.Now().UnixNano(), UID: "size"}}})
@@ -97,7 +96,7 @@ func loaded(ctx context.Context, worker int, b bridge, s *figure.Series) error {
 		attach = <-b.pids
 	}
 	for i := 0; i < 20 && err == nil; i++ {
-		time.Sleep(100 * time.Millisecond) // the figure is a state over time
+		time.Sleep(100 * time.Millisecond) // the figure is a maximum over time
 		var one, two float64
 		if one, err = proc.PSS(worker); err == nil {
 			two, err = proc.PSS(attach)
@@ -105,7 +104,7 @@ func loaded(ctx context.Context, worker int, b bridge, s *figure.Series) error {
 		s.Samples = append(s.Samples, one+two)
 	}
 	if n := l.State().Redials; err == nil && n > 0 {
-		err = fmt.Errorf("the link was redialled %d times", n)
+		err = fmt.Errorf("the link was redialed %d times", n)
 	}
 	if err == nil {
 		err = l.End(ctx, false, time.Second)
@@ -114,13 +113,13 @@ func loaded(ctx context.Context, worker int, b bridge, s *figure.Series) error {
 	err = errors.Join(err, <-ran)
 	if attach > 0 {
 		var ws syscall.WaitStatus
-		_, _ = syscall.Wait4(attach, &ws, 0, nil) // its code means nothing
+		_, _ = syscall.Wait4(attach, &ws, 0, nil) // the exit code does not matter
 	}
 	return err
 }
 
-// launcherIdle measures the proportional set size of a launcher whose one worker's link
-// is up and whose command waits.
+// launcherIdle measures the proportional set size of a launcher. The link to its only worker is up, and its command
+// waits.
 func launcherIdle(launcher, dir string) (figure.Series, error) {
 	s := figure.Series{Unit: "bytes", Reduce: "max"}
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -139,13 +138,13 @@ func launcherIdle(launcher, dir string) (figure.Series, error) {
 		return err == nil, nil
 	})
 	for i := 0; i < 20 && err == nil; i++ {
-		time.Sleep(100 * time.Millisecond) // the figure is a state over time
+		time.Sleep(100 * time.Millisecond) // the figure is a maximum over time
 		var pss float64
 		pss, err = proc.PSS(pid)
 		s.Samples = append(s.Samples, pss)
 	}
 	var ws syscall.WaitStatus
-	err = errors.Join(err, syscall.Kill(pid, syscall.SIGTERM)) // it is ours and not collected yet
-	_, werr := syscall.Wait4(pid, &ws, 0, nil)                 // its code is that of a signal
+	err = errors.Join(err, syscall.Kill(pid, syscall.SIGTERM)) // the process is our child and not reaped yet
+	_, werr := syscall.Wait4(pid, &ws, 0, nil)                 // the exit code is that of a signal
 	return s, errors.Join(err, werr)
 }

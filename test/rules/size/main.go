@@ -1,14 +1,12 @@
 //go:build linux
 
-// Command size measures what the binaries cost: bytes, start-up, memory, and what
-// they link (test/rules/linked has those budgets). It takes what the Makefile has
-// built in bin, writes the raw numbers to raw/size.json and a row for each to
-// SUITE.json (see test/suite/figure), prints them, and ends with 1 if one misses
-// its bar.
+// Command size measures what the binaries cost: bytes, start-up, memory, and the packages that they link
+// (test/rules/linked has those budgets). It measures the binaries that the Makefile has built in bin. It writes the
+// raw numbers to raw/size.json and a row for each figure to SUITE.json (see test/suite/figure), and prints them. It
+// exits with 1 if a figure misses its bar.
 //
-// Times are wall clock from before fork to the event, on a machine that is best
-// idle. Each measured process runs from a copy of the binary that nobody else
-// executes, so that its memory is shared with no bystander.
+// Times are wall clock from before fork to the event. Run it on an idle machine. Each measured process runs from a
+// copy of the binary that no other process executes, so that it shares its memory with no other process.
 package main
 
 import (
@@ -109,7 +107,7 @@ func copyBinary(from, to string) error {
 	return os.WriteFile(to, data, 0o755)
 }
 
-// links counts what each binary links; the bars are those of test/rules.
+// links counts what each binary links. The bars are those of test/rules.
 func links(raw map[string]figure.Series) (rows []figure.Row, err error) {
 	count := func(name, key, unit string, n, most int) {
 		raw[key] = figure.Series{Unit: unit, Samples: []float64{float64(n)}, Reduce: "last"}

@@ -21,7 +21,7 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// spawn forks without os/exec, whose own goroutines would be measured too.
+// spawn forks without os/exec, whose goroutines would be measured too.
 func spawn(path string, args, env []string, files ...*os.File) (int, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -73,8 +73,8 @@ func startTimes(agent string) (figure.Series, error) {
 	return s, nil
 }
 
-// stubs measures fork to the last byte of the request of `agent rsh`, and the
-// stub's memory: while it waits for the answer, and the most until then.
+// stubs measures the time from fork to the last byte of the request of `agent rsh`. It also measures the stub's
+// memory: while the stub waits for the answer, and the peak until then.
 func stubs(agent, dir string) (start, rss, peak figure.Series, err error) {
 	start = figure.Series{Unit: "ms", Reduce: "median"}
 	rss = figure.Series{Unit: "bytes", Reduce: "max"}
@@ -99,7 +99,7 @@ func stubs(agent, dir string) (start, rss, peak figure.Series, err error) {
 	return start, rss, peak, nil
 }
 
-// stub runs one; now and high are its bytes while it waits, and at most.
+// stub runs one stub. now and high are its bytes while it waits, and its peak.
 func stub(agent, dir string, l *net.UnixListener) (took time.Duration, now, high float64, err error) {
 	begin := time.Now()
 	pid, err := spawn(agent, []string{"rsh", "worker-3", "orted", "--daemonize"}, []string{names.EnvDir + "=" + dir})
@@ -108,7 +108,7 @@ func stub(agent, dir string, l *net.UnixListener) (took time.Duration, now, high
 	}
 	defer func() {
 		if err != nil {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it is ours and not collected yet
+			_ = syscall.Kill(pid, syscall.SIGKILL) // the process is our child and not reaped yet
 		}
 		err = errors.Join(err, ended(pid))
 	}()
@@ -143,9 +143,8 @@ func stub(agent, dir string, l *net.UnixListener) (took time.Duration, now, high
 	return took, float64(status.VmRSS), float64(status.VmHWM), err
 }
 
-// asleep polls until every thread of pid waits in the kernel, and did so 20 ms
-// before without having run since: of a Go program the first thread may wait
-// while another one works.
+// asleep polls until every thread of pid waits in the kernel and has not run for 20 ms. In a Go program, the first
+// thread may wait while another one works.
 func asleep(pid int) error {
 	before := ""
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
@@ -158,10 +157,10 @@ func asleep(pid int) error {
 		}
 		before = now
 	}
-	return fmt.Errorf("pid %d never waited", pid)
+	return fmt.Errorf("pid %d did not become idle", pid)
 }
 
-// waits tells the processor times of pid's threads; "" while one of them runs.
+// waits returns the processor times of pid's threads, or "" while one of them runs.
 func waits(pid int) (string, error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	if err != nil {
