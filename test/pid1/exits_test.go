@@ -23,7 +23,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// exitCodes runs 256 sessions, 16 at a time, and wants each one's own code.
+// exitCodes runs 256 sessions, 16 at a time, and requires each session's own exit code.
 func exitCodes(t *testing.T, l *link.Link) {
 	ctx := bounded(t)
 	codes := make(chan int)
@@ -86,7 +86,8 @@ func TestEndBySignal(t *testing.T) {
 				waitFor(t, "going on", find('S'))
 				fallthrough
 			default:
-				// It lives, so this is what ends it: signals are carried out in order.
+				// The signal did not end the process, so the code is that of this KILL: signals are delivered in
+				// order.
 				n = int(syscall.SIGKILL)
 				s.Signal(n)
 			}
@@ -99,10 +100,10 @@ func TestEndBySignal(t *testing.T) {
 	require.Len(t, seen, 31)
 	rec, _ := sh(t, l, "exit 137")
 	require.Equal(t, 137, rec.Code)
-	require.Zero(t, rec.Signal, "told from a program that was killed")
+	require.Zero(t, rec.Signal, "an exit code of 137 is not a signal")
 }
 
-// Whatever PID 1 takes, drops or blocks, its sessions start as from a shell.
+// TestDispositions checks that sessions start as from a shell, whatever signals PID 1 handles, ignores or blocks.
 func TestDispositions(t *testing.T) {
 	t.Parallel()
 	l := start(t, "init", nil).up(t).link(t, nil)
@@ -112,22 +113,21 @@ func TestDispositions(t *testing.T) {
 	for _, set := range []string{"SigPnd", "SigBlk", "SigCgt"} {
 		require.Contains(t, out, set+":\t"+none+"\n")
 	}
-	// Signals that this process was told to ignore, under nohup for one, stay ignored.
+	// Signals that this process ignores, for example under nohup, stay ignored.
 	status, err := os.ReadFile("/proc/self/status")
 	require.NoError(t, err)
 	ignored := regexp.MustCompile(`(?m)^SigIgn:.*\n`).FindString(string(status))
 	require.NotEmpty(t, ignored)
-	require.Contains(t, out, ignored, "as the worker itself was started")
+	require.Contains(t, out, ignored, "the signals that the worker ignored when it started")
 	var limit syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	soft, err := strconv.ParseUint(lines[len(lines)-1], 10, 64)
 	require.NoError(t, err)
-	require.LessOrEqual(t, soft, limit.Cur, "Go's own larger limit is not handed on")
+	require.LessOrEqual(t, soft, limit.Cur, "sessions do not inherit the larger limit that Go sets")
 }
 
-// lease starts a launcher that vanishes, and with it its lease of a second, when left
-// is called.
+// lease returns a link with a lease of one second. Its launcher vanishes when left is called.
 func (w *worker) lease(t *testing.T) (l *link.Link, left func()) {
 	l = link.New(link.Config{Worker: "w-0", Dialer: local.Dialer{Path: w.socket}, Lease: time.Second,
 		PingEvery: 100 * time.Millisecond, Hello: wire.HelloRecord{Version: "test", Epoch: wire.Epoch{Created: 1, UID: "a"}}})
@@ -137,7 +137,8 @@ func (w *worker) lease(t *testing.T) (l *link.Link, left func()) {
 	return l, func() { cancel(); require.NoError(t, <-done) }
 }
 
-// What has escaped from its session, and that has ended, goes with the lease.
+// TestEscapedProcessEndsWithTheLease checks that the end of the lease ends a process that escaped from its session,
+// after that session has ended.
 func TestEscapedProcessEndsWithTheLease(t *testing.T) {
 	t.Parallel()
 	w := start(t, "init", nil, "--grace", "1s").up(t)
@@ -150,15 +151,15 @@ func TestEscapedProcessEndsWithTheLease(t *testing.T) {
 	w.empty(t)
 	select {
 	case <-w.ended:
-		require.Fail(t, "the worker ended, too")
+		require.Fail(t, "the worker ended too")
 	default:
 	}
 	rec, _ = sh(t, w.link(t, nil), "exit 8")
 	require.Equal(t, 8, rec.Code)
 }
 
-// TestProcesses plays what a session leaves behind, or what does not end: which record
-// it gets, and that nothing is left.
+// TestProcesses tests what sessions leave behind and what does not end by itself: the session's record is right,
+// and no process is left.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	stop := func(grace time.Duration) func(*testing.T, *worker, run) {
@@ -172,21 +173,21 @@ func TestProcesses(t *testing.T) {
 		meanwhile  func(*testing.T, *worker, run)
 		want       wire.ExitRecord
 		reason     string
-		says       string // its last line
-		daemons    int    // that outlive it
+		says       string // the end of its output
+		daemons    int    // processes that outlive the session
 	}{
-		// The first process's code counts, and the daemon lives until it is stopped,
-		// also one that hides its environment.
+		// The code of the first process counts. The daemon runs until it is stopped, even without the environment
+		// of the session.
 		{"daemon", `setsid sh -c '(sleep 1002 >/dev/null 2>&1 &)' >/dev/null 2>&1; exit 3`,
 			nil, wire.ExitRecord{Code: 3, Detached: true}, "", "", 1},
 		{"daemon without environment", `env -i setsid sh -c '(sleep 1002 >/dev/null 2>&1 &)' >/dev/null 2>&1; exit 3`,
 			nil, wire.ExitRecord{Code: 3}, "", "", 1},
 		{"child that ignores TERM", `trap "" TERM; (trap "" TERM; setsid sh -c 'trap "" TERM; echo ready; while :; do sleep 1; done') & wait; while :; do wait; sleep 1; done`,
 			stop(300 * time.Millisecond), wire.ExitRecord{Code: 137, Signal: int(syscall.SIGKILL)}, wire.ReasonStopped, "ready\n", 0},
-		// As with ssh, a session lasts as long as somebody holds its output.
+		// As with ssh, a session lasts as long as a process holds its output.
 		{"child that holds stdout", `sh -c 'trap "echo last words; exit 0" USR1; echo ready $$; while :; do sleep 0.01; done' & exit 4`,
 			lastWords, wire.ExitRecord{Code: 4}, "", "\nlast words\n", 0},
-		{"child that would hold stdout for ever", `(trap "" TERM; echo ready; while :; do sleep 1; done) & exit 5`,
+		{"child that would hold stdout forever", `(trap "" TERM; echo ready; while :; do sleep 1; done) & exit 5`,
 			stop(100 * time.Millisecond), wire.ExitRecord{Code: 5}, "", "ready\n", 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -213,11 +214,11 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// lastWords has the child speak that holds the output of a session, once it is alone.
+// lastWords makes the child that holds the output of a session write, once that child is alone.
 func lastWords(t *testing.T, w *worker, s run) {
 	waitFor(t, "ready", func() bool { return strings.Count(s.out.String(), "\n") == 1 })
 	child := reap.Proc{}
-	waitFor(t, "its parent is gone", func() bool {
+	waitFor(t, "its parent has ended", func() bool {
 		for _, p := range below(t, w.pid) {
 			if p.Marker == s.ID() && p.PPID == w.pid && p.Comm == "sh" {
 				child = p
@@ -226,15 +227,15 @@ func lastWords(t *testing.T, w *worker, s run) {
 		}
 		return false
 	})
-	require.False(t, s.Arrived(), "no end while the output is held")
+	require.False(t, s.Arrived(), "a session must not end while its output is held")
 	require.NoError(t, reap.Signal(child, syscall.SIGUSR1))
 }
 
-// orphans ends four processes with n uncollected children together, which come
-// to PID 1 in bursts, while other sessions end with every code.
+// orphans ends four processes that have n unreaped children together. PID 1 gets the children in bursts, while
+// other sessions end with every code.
 func orphans(t *testing.T, w *worker, n int) {
 	l := w.link(t, nil)
-	// A shell that waits for nobody leaves zombies; they become orphans with its end.
+	// A shell that does not wait for its children leaves zombies, which become orphans when it ends.
 	line := fmt.Sprintf(`i=0; while [ $i -lt %d ]; do : & i=$((i+1)); done; echo forked; exit 77`, n/4)
 	var parents []run
 	for range 4 {
@@ -261,7 +262,7 @@ func TestOneProcessor(t *testing.T) {
 	orphans(t, w, 1_000)
 }
 
-// Where the pod shares its PID namespace the worker is somebody's child.
+// TestSharedNamespace runs a worker that is not PID 1, as in a pod that shares its PID namespace.
 func TestSharedNamespace(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]struct {
@@ -304,13 +305,13 @@ func TestSharedNamespace(t *testing.T) {
 			said := commands(t, w.pid)
 			require.NotContains(t, said, "sleep 1003")
 			require.NotContains(t, said, "sleep 1004")
-			require.Contains(t, said, "sleep 1001", "somebody else's process lives on")
+			require.Contains(t, said, "sleep 1001", "a process outside the worker must survive")
 		})
 	}
 }
 
-// A worker that no launcher claims again leaves nothing of the last one behind.
-func TestNobodyComesBack(t *testing.T) {
+// TestNoLauncherReturns checks that a worker that no launcher claims again ends all processes of the last launcher.
+func TestNoLauncherReturns(t *testing.T) {
 	t.Parallel()
 	w := start(t, "pause", nil, "--await", "2s", "--grace", "1s").up(t)
 	l, left := w.lease(t)
@@ -320,5 +321,5 @@ func TestNobodyComesBack(t *testing.T) {
 	waitFor(t, "the worker ends", func() bool { return strings.Contains(w.out.String(), "worker ended 75") })
 	said := commands(t, w.pid)
 	require.NotContains(t, said, "sleep 1006")
-	require.Contains(t, said, "sleep 1001", "somebody else's process lives on")
+	require.Contains(t, said, "sleep 1001", "a process outside the worker must survive")
 }

@@ -17,15 +17,14 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// alone starts `agent join` as PID 1 over one command.
+// alone starts `agent join` as PID 1, as the only member, with one command.
 func alone(t *testing.T, line string, flags ...string) *worker {
 	args := append([]string{"--workers=1"}, flags...)
 	return start(t, "join", []string{"MUSTER_TERMINATION_LOG="}, append(args, "--", "sh", "-c", line)...)
 }
 
-// TestJoinSignals holds a member to the worker's table: what stops it reaches the
-// command, which ends with its own code; what is forwarded arrives; nothing else
-// does anything.
+// TestJoinSignals tests a member with the worker's table: a signal that stops it reaches the command, which ends
+// with its own code. Forwarded signals arrive. Other signals have no effect.
 func TestJoinSignals(t *testing.T) {
 	t.Parallel()
 	w := alone(t, catcher)
@@ -44,24 +43,24 @@ func TestJoinSignals(t *testing.T) {
 		require.NoError(t, syscall.Kill(w.pid, syscall.Signal(n)))
 		waitFor(t, row[1]+": "+w.out.String(), says)
 	}
-	require.NoError(t, syscall.Kill(w.pid, syscall.SIGWINCH)) // what was to come comes before this one
+	require.NoError(t, syscall.Kill(w.pid, syscall.SIGWINCH)) // signals arrive in order: earlier ones arrive before this one
 	want += "28\n"
 	waitFor(t, "all", says)
-	require.Equal(t, want, w.out.String(), "and nothing besides")
+	require.Equal(t, want, w.out.String(), "no other signals")
 	require.NoError(t, syscall.Kill(w.pid, syscall.SIGINT))
 	require.Equal(t, 7, w.end(t))
 	require.Contains(t, w.out.String(), "\n2\n", "the signal itself, not TERM")
-	require.Equal(t, want+"2\n", withoutOurs(w.out.String()), "and nothing besides")
+	require.Equal(t, want+"2\n", withoutOurs(w.out.String()), "no other signals")
 }
 
-// TestJoinReaps: orphans leave no zombie, and the command's code is its own.
+// TestJoinReaps checks that orphans leave no zombie, and that the member exits with the command's code.
 func TestJoinReaps(t *testing.T) {
 	t.Parallel()
 	w := alone(t, `i=0; while [ $i -lt 500 ]; do (: & :); i=$((i+1)); done; echo forked; read x < $MUSTER_DIR/go; exit 77`)
 	require.NoError(t, syscall.Mkfifo(w.dir+"/go", 0o600))
 	waitFor(t, "forked", func() bool { return strings.Contains(w.out.String(), "forked") || w.ended == nil })
-	waitFor(t, "the command alone is left", func() bool { return len(below(t, w.pid)) <= 1 })
-	go func() { // a reader may not have opened it yet
+	waitFor(t, "only the command is left", func() bool { return len(below(t, w.pid)) <= 1 })
+	go func() { // the reader may not have opened it yet
 		if f, err := syscall.Open(w.dir+"/go", syscall.O_WRONLY, 0); err == nil {
 			syscall.Close(f)
 		}
@@ -69,7 +68,7 @@ func TestJoinReaps(t *testing.T) {
 	require.Equal(t, 77, w.end(t))
 }
 
-// withoutOurs leaves out the lines that the agent itself has written.
+// withoutOurs removes the lines that the agent itself has written.
 func withoutOurs(text string) (left string) {
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "agent: ") {
@@ -79,8 +78,8 @@ func withoutOurs(text string) (left string) {
 	return left
 }
 
-// TestJoinStops: TERM goes to the leaves, then to all; what ignores it is killed
-// after the grace; a second TERM means at once.
+// TestJoinStops checks a stop: TERM goes to the leaves of the process tree, then to all processes. A process that
+// ignores it is killed after the grace. A second TERM kills at once.
 func TestJoinStops(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -89,20 +88,20 @@ func TestJoinStops(t *testing.T) {
 		twice      bool
 		code       int
 		says       string
-		ended      string // what we say of the rank
+		ended      string // the agent's message about the rank
 	}{
 		{"a checkpoint is written", `trap "echo saved; exit 5" TERM; mkfifo $MUSTER_DIR/never; echo up; exec 2>/dev/null; read x < $MUSTER_DIR/never`, "20s", false, 5, "up\nsaved\n", "rank 0 ended by itself after"},
-		{"deaf", `trap '' TERM; echo up; while :; do sleep 0.05; done`, "1s", false, 137, "up\n", "rank 0 was killed"},
-		{"deaf and told twice", `trap '' TERM; echo up; while :; do sleep 0.05; done`, "1h", true, 137, "up\n", "rank 0 was killed"},
+		{"ignores TERM", `trap '' TERM; echo up; while :; do sleep 0.05; done`, "1s", false, 137, "up\n", "rank 0 was killed"},
+		{"ignores TERM, second TERM", `trap '' TERM; echo up; while :; do sleep 0.05; done`, "1h", true, 137, "up\n", "rank 0 was killed"},
 		{"a daemon", `trap '' TERM; setsid sh -c "while :; do sleep 0.05; done" & echo up; exit 3`, "1s", false, 3, "up\n", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			w := alone(t, row.line, "--grace="+row.grace)
 			waitFor(t, "up", func() bool { return strings.Contains(w.out.String(), "up\n") })
-			_ = syscall.Kill(w.pid, syscall.SIGTERM) // the last one may have ended by itself
+			_ = syscall.Kill(w.pid, syscall.SIGTERM) // the member of the last row may have ended by itself
 			if row.twice {
-				waitFor(t, "told", func() bool { return strings.Contains(w.out.String(), "agent: SIGTERM: ") })
+				waitFor(t, "the first TERM", func() bool { return strings.Contains(w.out.String(), "agent: SIGTERM: ") })
 				require.NoError(t, syscall.Kill(w.pid, syscall.SIGTERM))
 			}
 			require.Equal(t, row.code, w.end(t), "%s", w.out)
@@ -112,8 +111,8 @@ func TestJoinStops(t *testing.T) {
 	}
 }
 
-// TestJoinMembers: three members, each PID 1 of its own namespace: a failure ends
-// them all, and a daemon of the first attempt does not see the second.
+// TestJoinMembers starts three members, each as PID 1 of its own namespace. A failure ends all of them, and no
+// daemon of the first attempt is left in the second one.
 func TestJoinMembers(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -135,9 +134,9 @@ func TestJoinMembers(t *testing.T) {
 	}
 }
 
-// No process of a session can take the worker from its launcher, not even one that
-// has left its parents behind. Probes from there are answered, and what pods/exec
-// starts beside PID 1 is served.
+// TestRanksCannotTakeTheirWorker checks that no process of a session can take the worker from its launcher, not
+// even an orphan. The worker still answers probes from sessions, and serves processes that pods/exec starts beside
+// PID 1.
 func TestRanksCannotTakeTheirWorker(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -156,12 +155,12 @@ func TestRanksCannotTakeTheirWorker(t *testing.T) {
 				rec, said := sh(t, l, line)
 				require.Zero(t, rec.Code, name)
 				require.Contains(t, said, `"reason":"peer"`, name)
-				require.NotContains(t, said, "launcher-a", "the holder's epoch")
+				require.NotContains(t, said, "launcher-a", "the epoch of the worker's launcher")
 			}
 			rec, said := sh(t, l, names.EnvDir+"="+w.dir+" "+agent+" ready")
 			require.Zero(t, rec.Code, said)
 			rec, said = sh(t, l, "exit 3")
-			require.Equal(t, 3, rec.Code, "the launcher has its link: %s", said)
+			require.Equal(t, 3, rec.Code, "the launcher still has its link: %s", said)
 
 			beside := exec.Command("nsenter", "-t", strconv.Itoa(w.pid), "-p", "-m", "sh", "-c", newer+"; :")
 			out, err := beside.CombinedOutput()

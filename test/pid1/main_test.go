@@ -58,7 +58,7 @@ func prepared(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	// Other users execute it.
+	// Other users execute the agent.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return 1, err
 	}
@@ -79,16 +79,15 @@ func prepared(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// raceEnv asks for an agent with the race detector.
+// raceEnv is set to build the agent with the race detector.
 const raceEnv = "PID1_TEST_RACE"
 
-// roleEnv says what this program becomes in a namespace of its own.
+// roleEnv selects what this program becomes in its own namespace.
 const roleEnv = "PID1_TEST_ROLE"
 
-// become prepares the namespace and executes what the role is. It returns only
-// when that failed.
+// become prepares the namespace and executes the program of the role. It returns only if that fails.
 func become(role string) error {
-	runtime.LockOSThread() // what follows is the thread's
+	runtime.LockOSThread() // namespaces and credentials belong to the thread
 	if err := os.Unsetenv(roleEnv); err != nil {
 		return err
 	}
@@ -112,8 +111,8 @@ func become(role string) error {
 		}
 		return syscall.Exec(path, argv, os.Environ())
 	case "pause":
-		// A pod's PID 1 with shareProcessNamespace, somebody else's process, and
-		// the worker; it collects what comes to it.
+		// The PID 1 of a pod with shareProcessNamespace. It starts an unrelated process and the worker, and reaps
+		// orphans.
 		if err := syscall.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 			return err
 		}
@@ -133,12 +132,12 @@ const userEnv = "PID1_TEST_USER"
 func changeUser() error {
 	uid, err := strconv.Atoi(os.Getenv(userEnv))
 	if err != nil {
-		return nil // not asked for
+		return nil // no other user
 	}
 	return errors.Join(os.Unsetenv(userEnv), syscall.Setgroups(nil), syscall.Setresgid(uid, uid, uid), syscall.Setresuid(uid, uid, uid))
 }
 
-// patience is for what takes milliseconds, on a machine that is busy.
+// patience is the time limit for things that take milliseconds on an idle machine.
 const patience = 40 * time.Second
 
 // worker is a running `agent worker` in a PID namespace of its own.
@@ -151,8 +150,8 @@ type worker struct {
 	state  *os.ProcessState // after ended
 }
 
-// start runs a role with env besides PATH and the directory; it ends with the
-// test. args are those of `agent worker`.
+// start starts a role. Its environment is PATH, the directory and env, and its arguments are those of `agent
+// worker`. It ends with the test.
 func start(t testing.TB, role string, env []string, args ...string) *worker {
 	t.Helper()
 	dir := shortDir(t)
@@ -165,16 +164,16 @@ func start(t testing.TB, role string, env []string, args ...string) *worker {
 	require.NoError(t, cmd.Start())
 	w.pid = cmd.Process.Pid
 	go func() {
-		_ = cmd.Wait() // the state says it
+		_ = cmd.Wait() // the state has the result
 		w.state = cmd.ProcessState
 		close(w.ended)
 	}()
 	t.Cleanup(func() {
-		_ = syscall.Kill(w.pid, syscall.SIGKILL) // it ends the namespace
+		_ = syscall.Kill(w.pid, syscall.SIGKILL) // this ends the namespace
 		<-w.ended
 		require.NotContains(t, w.out.String(), "DATA RACE")
 		if t.Failed() {
-			t.Logf("the worker said:\n%s", w.out)
+			t.Logf("output of the worker:\n%s", w.out)
 		}
 	})
 	return w
@@ -203,10 +202,10 @@ func inside(t testing.TB, flags ...string) (*worker, *link.Link) {
 	return w, w.link(t, nil)
 }
 
-// empty waits until nothing descends from the worker.
+// empty waits until the worker has no descendants.
 func (w *worker) empty(t testing.TB) {
 	t.Helper()
-	waitFor(t, "nobody is left", func() bool { return len(below(t, w.pid)) == 0 })
+	waitFor(t, "no process is left", func() bool { return len(below(t, w.pid)) == 0 })
 }
 
 // adopted counts the living children of pid with that name.
@@ -225,7 +224,7 @@ func (w *worker) end(t testing.TB) int {
 	select {
 	case <-w.ended:
 	case <-time.After(patience):
-		require.FailNow(t, "the worker does not end", w.out.String())
+		require.FailNow(t, "the worker did not end", w.out.String())
 	}
 	return proc.Code(w.state)
 }
@@ -235,14 +234,14 @@ func (w *worker) link(t testing.TB, change func(*link.Config)) *link.Link {
 	return contract.NewLink(t, local.Dialer{Path: w.socket}, change)
 }
 
-// below is everything that descends from the process pid.
+// below returns all descendants of the process pid.
 func below(t testing.TB, pid int) []reap.Proc {
 	procs, err := reap.Scan(names.EnvSession)
 	require.NoError(t, err)
 	return reap.Below(procs, pid)
 }
 
-// commands are the command lines of everything that descends from pid.
+// commands returns the command lines of all descendants of the process pid.
 func commands(t testing.TB, pid int) []string {
 	var all []string
 	for _, p := range below(t, pid) {
@@ -253,7 +252,7 @@ func commands(t testing.TB, pid int) []string {
 	return all
 }
 
-// bounded is for waits that must not outlast the test.
+// bounded returns a context that limits how long a test waits.
 func bounded(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
@@ -265,7 +264,7 @@ func waitFor(t testing.TB, what string, ok func() bool) {
 	require.Eventually(t, ok, patience, 5*time.Millisecond, what)
 }
 
-// run is a session with its output; stdin stays open until the end.
+// run is a session with its output. Its stdin stays open until it ends.
 type run struct {
 	*link.Session
 	out  *contract.Text
@@ -297,7 +296,7 @@ func (r run) says(t testing.TB, want string) {
 	require.Equal(t, want, r.out.String())
 }
 
-// sh runs a line to its end.
+// sh runs a line until it ends.
 func sh(t testing.TB, l *link.Link, line string) (wire.ExitRecord, string) {
 	t.Helper()
 	r := open(t, l, wire.Spec{Line: line})

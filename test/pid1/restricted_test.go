@@ -27,9 +27,8 @@ import (
 // rootEnv is the directory that becomes the root of a restricted worker.
 const rootEnv = "PID1_TEST_ROOT"
 
-// restricted becomes what Pod Security `restricted` makes of a container with a
-// read-only root: a user without a name, no capability, no new privileges, and
-// no /tmp.
+// restricted prepares the environment of a container with a read-only root under the Pod Security level
+// `restricted`: a user without a name, no capabilities, no new privileges, and no /tmp.
 func restricted(args []string) error {
 	root := os.Getenv(rootEnv)
 	at := func(path string) string { return filepath.Join(root, path) }
@@ -82,8 +81,7 @@ func restricted(args []string) error {
 	return syscall.Exec("/agent", append([]string{"/agent"}, args...), env)
 }
 
-// startRestricted makes the root and starts a worker in it. last is where its
-// last words come to stand.
+// startRestricted makes the root and starts a worker in it. last is the path of the worker's termination message.
 func startRestricted(t *testing.T, uid int, env []string, args ...string) (w *worker, last string) {
 	t.Helper()
 	dir := shortDir(t)
@@ -96,7 +94,7 @@ func startRestricted(t *testing.T, uid int, env []string, args ...string) (w *wo
 	for _, f := range []string{last, filepath.Join(root, "dev/null"), filepath.Join(root, "dev/termination-log")} {
 		require.NoError(t, os.WriteFile(f, nil, 0o666))
 	}
-	require.NoError(t, os.Chmod(last, 0o666)) // as the kubelet makes it
+	require.NoError(t, os.Chmod(last, 0o666)) // the mode that the kubelet gives it
 	binary, err := os.ReadFile(agent)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(root, "agent"), binary, 0o755))
@@ -107,8 +105,8 @@ func startRestricted(t *testing.T, uid int, env []string, args ...string) (w *wo
 
 func TestRestricted(t *testing.T) {
 	t.Parallel()
-	const uid = 1_000_730_000 // as OpenShift gives them
-	// In a pod it would also stand at kubexec.sh's path, and cannot here.
+	const uid = 1_000_730_000 // like the user IDs of OpenShift
+	// In a pod, the agent also links itself to the path of kubexec.sh. Here it cannot.
 	w, last := startRestricted(t, uid, []string{"KUBERNETES_SERVICE_HOST=198.18.0.1"})
 	w.up(t)
 	l := w.link(t, nil)
@@ -119,8 +117,8 @@ test -e /tmp || echo no tmp; (: > /x) 2>/dev/null || echo read-only; exit 21`)
 		fmt.Sprintf("Uid:\t%d\t%[1]d", uid), fmt.Sprintf("home /dev/shm/muster-%d", uid), "no tmp", "read-only"} {
 		require.Contains(t, said, want)
 	}
-	// There is no place for files: output that nobody reads stays in memory, its
-	// writer waits, and no byte is lost.
+	// Nothing can be spilled to files here: output that is not read stays in memory, its writer blocks, and no byte
+	// is lost.
 	g := &gate{opened: make(chan struct{})}
 	s, err := l.Open(t.Context(), "", wire.Spec{Line: "yes | head -c 8388608"}, link.Streams{Stdout: g})
 	require.NoError(t, err)
@@ -147,8 +145,7 @@ func TestNothingWritable(t *testing.T) {
 	}
 }
 
-// guest runs a line in the worker's namespaces as `kubectl exec` does: with a
-// parent outside, not below PID 1.
+// guest runs a line in the worker's namespaces as `kubectl exec` does: its parent is outside, not below PID 1.
 func guest(t *testing.T, w *worker, line string) (ended chan struct{}) {
 	cmd := exec.Command("nsenter", "-t", strconv.Itoa(w.pid), "-p", "-m", "sh", "-c", line)
 	in, err := cmd.StdinPipe()
@@ -166,15 +163,15 @@ func guest(t *testing.T, w *worker, line string) (ended chan struct{}) {
 		close(ended)
 	}()
 	t.Cleanup(func() {
-		in.Close() // it reads
+		in.Close() // the line reads stdin
 		<-ended
 	})
 	return ended
 }
 
-// People's own shells in the container live through the end of a job; they get
-// no signal that PID 1 forwards, and their orphans are collected.
-func TestGuestsAreSpared(t *testing.T) {
+// TestKubectlExecOutlivesTheJob checks that shells of `kubectl exec` outlive the job. They get no signal that PID 1
+// forwards, and their orphans are reaped.
+func TestKubectlExecOutlivesTheJob(t *testing.T) {
 	t.Parallel()
 	w, l := inside(t)
 	s := open(t, l, wire.Spec{Line: "echo ready; exec sleep 1010"})
@@ -182,7 +179,7 @@ func TestGuestsAreSpared(t *testing.T) {
 	ended := guest(t, w, `(: &); echo ready; read x; exit 0`)
 	rec, _ := sh(t, l, "trap '' USR1; kill -USR1 1; exit 0")
 	require.Zero(t, rec.Code)
-	require.Equal(t, 128+10, s.record(t).Code, "the session got it")
+	require.Equal(t, 128+10, s.record(t).Code, "the session got the signal")
 	open(t, l, wire.Spec{Line: "echo ready; exec sleep 1010"}).says(t, "ready\n")
 	require.NoError(t, l.End(bounded(t), true, time.Second))
 	w.empty(t)
@@ -193,7 +190,7 @@ func TestGuestsAreSpared(t *testing.T) {
 	}
 }
 
-// gate is a writer that waits to be opened.
+// gate is a writer that blocks until it is opened.
 type gate struct {
 	opened chan struct{}
 	n      int
@@ -205,8 +202,8 @@ func (g *gate) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A limit on file sizes makes the kernel send SIGXFSZ to a worker that spills:
-// it lives, and no byte is lost.
+// TestFileSizeLimit sets a limit on file sizes, so the kernel sends SIGXFSZ to a worker that spills. The worker
+// keeps running, and no byte is lost.
 func TestFileSizeLimit(t *testing.T) {
 	t.Parallel()
 	w, l := inside(t)
@@ -215,9 +212,9 @@ func TestFileSizeLimit(t *testing.T) {
 	const size = 8 << 20
 	s, err := l.Open(t.Context(), "", wire.Spec{Argv: []string{"head", "-c", "8388608", "/dev/zero"}}, link.Streams{Stdout: g, Stderr: io.Discard})
 	require.NoError(t, err)
-	waitFor(t, "the worker says that it cannot spill", func() bool { return strings.Contains(w.out.String(), "file too large") })
+	waitFor(t, "the worker reports that it cannot spill", func() bool { return strings.Contains(w.out.String(), "file too large") })
 	rec, _ := sh(t, l, "exit 31")
-	require.Equal(t, 31, rec.Code, "others go on")
+	require.Equal(t, 31, rec.Code, "other sessions keep running")
 	close(g.opened)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

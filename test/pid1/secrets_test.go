@@ -66,9 +66,9 @@ func (d bridged) Dial(context.Context) (io.ReadWriteCloser, error) {
 	return bridge{out, in, cmd}, nil
 }
 
-// TestSecretsStayOut lets everything happen to sessions whose environment, words
-// and input have secrets, with the most talkative log there is: none of them
-// stands in the log, the last words, or the bridge's words.
+// TestSecretsStayOut runs sessions with secrets in their environment, arguments and input, through every kind of
+// end and at the most verbose log level. No secret may appear in the log, the termination message, or the bridge's
+// arguments and environment.
 func TestSecretsStayOut(t *testing.T) {
 	t.Parallel()
 	secret := func(i int) string { return fmt.Sprintf("hunter%d-%s", i, wire.NewID()) }
@@ -93,13 +93,13 @@ func TestSecretsStayOut(t *testing.T) {
 	require.NoError(t, err)
 	s.says(t, fmt.Sprintln(input, env, container))
 	_, err = l.Open(t.Context(), s.ID(), wire.Spec{Argv: []string{"other", arg}, Env: vars}, link.Streams{})
-	require.NoError(t, err, "it is refused by the worker")
+	require.NoError(t, err, "the worker refuses it later")
 	s.Signal(28)
 
 	require.Len(t, bridges, 1)
 	words, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", bridges[0]))
 	require.NoError(t, err)
-	require.Equal(t, agent+"\x00attach\x00", string(words), "the bridge's words never change")
+	require.Equal(t, agent+"\x00attach\x00", string(words), "the bridge's arguments never change")
 	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", bridges[0]))
 	require.NoError(t, err)
 	s.Stop(time.Second)
@@ -122,8 +122,8 @@ func TestSecretsStayOut(t *testing.T) {
 	}
 }
 
-// In a shared directory another user keeps exchanging our run directory for a link
-// to one of their own. No byte of ours may reach their socket.
+// TestAttachIsNotLedToAnotherSocket lets another user keep replacing our run directory, in a shared directory, with
+// a link to their own. None of our bytes may reach their socket.
 func TestAttachIsNotLedToAnotherSocket(t *testing.T) {
 	t.Parallel()
 	shared := t.TempDir()
@@ -164,18 +164,18 @@ func TestAttachIsNotLedToAnotherSocket(t *testing.T) {
 	for range 300 {
 		cmd := exec.Command(agent, "attach")
 		cmd.Env = []string{names.EnvDir + "=" + ours}
-		_ = cmd.Run() // 0 or 255, as the directory stands
+		_ = cmd.Run() // 0 or 255, depending on the directory at that moment
 	}
 	over.Store(true)
 	mine.Close()
 	other.Close()
 	wg.Wait()
-	require.Zero(t, led.Load(), "connections to the socket of another")
-	require.NotZero(t, reached.Load(), "connections to our own")
+	require.Zero(t, led.Load(), "connections to another user's socket")
+	require.NotZero(t, reached.Load(), "connections to our own socket")
 }
 
-// TestAttachDistrustsAnotherUsersServer checks that no byte of the launcher's goes to
-// a server that runs as neither the socket's owner nor root.
+// TestAttachDistrustsAnotherUsersServer checks that attach sends nothing to a server that runs neither as the
+// socket's owner nor as root.
 func TestAttachDistrustsAnotherUsersServer(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -201,7 +201,7 @@ func TestAttachDistrustsAnotherUsersServer(t *testing.T) {
 	require.Contains(t, string(out), "served by uid 64102, not by uid 0")
 }
 
-// listenAs returns a listener on a socket that root owns and a server of that uid serves.
+// listenAs returns a listener on a socket that root owns. The process behind it has the given uid.
 func listenAs(t *testing.T, uid int, path string) *net.UnixListener {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -217,7 +217,7 @@ func listenAs(t *testing.T, uid int, path string) *net.UnixListener {
 			listening <- errno
 			return
 		}
-		listening <- unix.Listen(fd, 1) // the kernel remembers who called
+		listening <- unix.Listen(fd, 1) // the kernel records the credentials of this call
 	}()
 	require.NoError(t, <-listening)
 	l, err := net.FileListener(file)

@@ -20,7 +20,7 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// rows are the tables of docs/explanation/pid1.md whose first header is head, cell by cell.
+// rows returns the rows of the tables of docs/explanation/pid1.md whose first header is head, as cells.
 func rows(t *testing.T, head string) [][]string {
 	root, err := figure.Root()
 	require.NoError(t, err)
@@ -46,9 +46,9 @@ func rows(t *testing.T, head string) [][]string {
 	return found
 }
 
-// catcher answers every signal that can be caught with its number, and ends
-// with 7 after those that stop a worker. A shell would not do: a signal between
-// its look at traps and its read waits for the next one.
+// catcher answers every signal that can be caught with its number, and exits with 7 after a signal that stops a
+// worker. It is not a shell script: a shell that gets a signal between checking its traps and its read does not run
+// the trap until the next signal.
 const catcher = `exec perl -e '
 my @name = qw(ZERO HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM
 	STKFLT CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS);
@@ -58,7 +58,7 @@ for my $n (grep { $_ != 9 && $_ != 19 } 1 .. 31) {
 syswrite STDOUT, "ready\n";
 select undef, undef, undef, 0.05 while 1;'`
 
-// TestSignals sends each signal to a worker with a session that would tell.
+// TestSignals sends each signal to a worker with a session that reports signals.
 func TestSignals(t *testing.T) {
 	table := rows(t, "n")
 	require.Len(t, table, 31)
@@ -81,14 +81,14 @@ func TestSignals(t *testing.T) {
 			case "kernel":
 				uncatchable(t, sig)
 			default:
-				t.Fatalf("what is %q?", row[4])
+				t.Fatalf("unknown effect %q in the table", row[4])
 			}
 		})
 	}
 }
 
-// stays sends sig from inside and from outside: the session says want each
-// time, nothing else, and the worker serves on.
+// stays sends sig from inside and from outside. The session prints want each time and nothing else, and the worker
+// keeps serving.
 func stays(t *testing.T, sig syscall.Signal, want string) {
 	w := start(t, "init", nil).up(t)
 	l := w.link(t, nil)
@@ -97,7 +97,7 @@ func stays(t *testing.T, sig syscall.Signal, want string) {
 	heard := "ready\n"
 	for _, send := range []func(){
 		func() {
-			// The sender's group would get it, too.
+			// PID 1 forwards the signal to the sender's process group too, so the sender ignores it.
 			rec, said := sh(t, l, fmt.Sprintf("trap '' %d; kill -%[1]d 1", sig))
 			require.Zero(t, rec.Code, said)
 		},
@@ -106,7 +106,7 @@ func stays(t *testing.T, sig syscall.Signal, want string) {
 		send()
 		heard += want
 		c.says(t, heard)
-		// What was to come came before this one.
+		// Signals arrive in order, so sig arrived before this one.
 		require.NoError(t, syscall.Kill(w.pid, syscall.SIGWINCH))
 		heard += "28\n"
 		c.says(t, heard)
@@ -115,8 +115,8 @@ func stays(t *testing.T, sig syscall.Signal, want string) {
 	require.Equal(t, 7, c.record(t).Code)
 }
 
-// stops: an idle worker ends with 0, one with sessions asks them with the
-// signal itself and ends with 128+n.
+// stops checks that an idle worker exits with 0. A worker with sessions sends them the signal itself and exits with
+// 128+n.
 func stops(t *testing.T, sig syscall.Signal, inside bool) {
 	idle := start(t, "init", nil).up(t)
 	require.NoError(t, syscall.Kill(idle.pid, sig))
@@ -128,7 +128,7 @@ func stops(t *testing.T, sig syscall.Signal, inside bool) {
 	c.says(t, "ready\n")
 	begin := time.Now()
 	if inside {
-		// kill itself is a leaf, and may have been asked before it ended.
+		// kill is itself a leaf of the process tree, and may get the signal before it ends.
 		open(t, l, wire.Spec{Line: fmt.Sprintf("kill -%d 1", sig)})
 	} else {
 		require.NoError(t, syscall.Kill(w.pid, sig))
@@ -138,11 +138,11 @@ func stops(t *testing.T, sig syscall.Signal, inside bool) {
 	require.Equal(t, 7, rec.Code)
 	require.Equal(t, wire.ReasonPreempted, rec.Reason)
 	require.Equal(t, 128+int(sig), w.end(t))
-	require.Less(t, time.Since(begin), 15*time.Second, "half of the grace was not waited for")
+	require.Less(t, time.Since(begin), 15*time.Second, "the worker must not wait for half of the grace")
 }
 
-// uncatchable: nothing happens from inside; from outside KILL ends it and STOP
-// halts it until CONT.
+// uncatchable checks that sig has no effect from inside. From outside, KILL ends the worker and STOP stops it until
+// CONT.
 func uncatchable(t *testing.T, sig syscall.Signal) {
 	w := start(t, "init", nil).up(t)
 	l := w.link(t, nil)
@@ -171,9 +171,8 @@ func uncatchable(t *testing.T, sig syscall.Signal) {
 	require.Equal(t, 137, ticks.record(t).Code)
 }
 
-// TestStopping plays what a worker does to a rank when it is told to stop. A launcher's
-// grace counts in place of the worker's own, be it longer or shorter; a launcher that says
-// none leaves the worker its own.
+// TestStopping tests how a worker stops a rank. The launcher's grace replaces the worker's own, whether it is
+// longer or shorter. If the launcher sends no grace, the worker uses its own.
 func TestStopping(t *testing.T) {
 	t.Parallel()
 	const saves = `trap "sleep 2; echo saved; exit 0" TERM; echo ready; while :; do read x; done`
@@ -182,7 +181,7 @@ func TestStopping(t *testing.T) {
 	for name, row := range map[string]struct {
 		worker   string
 		launcher time.Duration
-		signals  []syscall.Signal // each after the rank has spoken
+		signals  []syscall.Signal // each one after the rank has answered
 		line     string
 		says     string
 		code     int
@@ -192,7 +191,7 @@ func TestStopping(t *testing.T) {
 		"TERM at half time":             {"2s", 0, []syscall.Signal{syscall.SIGINT}, stays, "ready\nasked\n", 137, 2 * time.Second},
 		"a longer launcher's grace":     {"1s", 30 * time.Second, once, saves, "ready\nsaved\n", 0, 2 * time.Second},
 		"a shorter launcher's grace":    {"10m", 2 * time.Second, once, stays, "ready\nasked\n", 137, 2 * time.Second},
-		"a launcher that says no grace": {"30s", 0, once, saves, "ready\nsaved\n", 0, 2 * time.Second},
+		"a launcher that sets no grace": {"30s", 0, once, saves, "ready\nsaved\n", 0, 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -209,7 +208,7 @@ func TestStopping(t *testing.T) {
 			require.Equal(t, 128+int(row.signals[0]), ended)
 			require.WithinRange(t, time.Now(), begin.Add(row.least), begin.Add(15*time.Second))
 			if len(row.signals) > 1 {
-				return // what it has said, and how it ended, depends on what comes first
+				return // its output and how it ends depend on which signal comes first
 			}
 			rec := s.record(t)
 			require.Equal(t, row.says, s.out.String())

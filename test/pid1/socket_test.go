@@ -24,11 +24,10 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Users that no machine has.
+// owner and other are user IDs that no machine has.
 const owner, other = 64101, 64102
 
-// dial says HELLO on a socket, as a launcher that was created at second created, and
-// prints what came of it.
+// dial sends HELLO on a socket, like a launcher that was created at second created, and prints the answer.
 func dial(path string, created int64) error {
 	c, err := net.DialTimeout("unix", path, time.Second)
 	if err != nil {
@@ -41,7 +40,7 @@ func dial(path string, created int64) error {
 	if err != nil {
 		return err
 	}
-	_, _ = c.Write(b) // the other side may have closed
+	_, _ = c.Write(b) // the worker may have closed the connection
 	switch f, err := wire.NewReader(c).Next(); {
 	case err != nil:
 		fmt.Println("closed")
@@ -56,7 +55,7 @@ func dial(path string, created int64) error {
 	return nil
 }
 
-// dialAs tells what a process of uid hears.
+// dialAs returns the answer that a process of uid gets.
 func dialAs(t *testing.T, uid int, path string) string {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", path)
@@ -67,8 +66,7 @@ func dialAs(t *testing.T, uid int, path string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// userDir is a directory of the owner's that others may look for; the test's
-// binary must be executable by all, too.
+// userDir returns a directory of the owner. Other users may search its parent.
 func userDir(t *testing.T) string {
 	dir := shortDir(t)
 	require.NoError(t, os.Chmod(dir, 0o755))
@@ -91,10 +89,10 @@ func TestOnlyTheOwnerAndRootAreServed(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, os.ModeDir|0o700, info.Mode())
 
-	require.Contains(t, dialAs(t, other, socket), "permission denied", "the directory keeps others out")
+	require.Contains(t, dialAs(t, other, socket), "permission denied", "the directory's mode excludes other users")
 	require.Equal(t, "welcome", dialAs(t, owner, socket))
 	require.Equal(t, "welcome", dialAs(t, 0, socket))
-	// Somebody opens both: the kernel's word about the peer still counts.
+	// Even if the modes allow everyone, the kernel's credentials of the peer still count.
 	require.NoError(t, os.Chmod(dir, 0o777))
 	require.NoError(t, os.Chmod(socket, 0o666))
 	require.Equal(t, "closed", dialAs(t, other, socket))
@@ -102,7 +100,7 @@ func TestOnlyTheOwnerAndRootAreServed(t *testing.T) {
 	require.Equal(t, "welcome", dialAs(t, owner, socket))
 }
 
-// TestHostileDirectories wants code 64 and a sentence, and nothing touched.
+// TestHostileDirectories requires exit code 64 and one message, and that no file is changed.
 func TestHostileDirectories(t *testing.T) {
 	t.Parallel()
 	victim := filepath.Join(t.TempDir(), "victim")
@@ -111,7 +109,7 @@ func TestHostileDirectories(t *testing.T) {
 		prepare func(t *testing.T, dir string) string // returns $MUSTER_DIR
 		want    string
 	}{
-		"another's": {func(t *testing.T, dir string) string {
+		"another user's": {func(t *testing.T, dir string) string {
 			require.NoError(t, os.Mkdir(dir+"/x", 0o700))
 			require.NoError(t, os.Chown(dir+"/x", other, other))
 			return dir + "/x"
@@ -166,8 +164,8 @@ func TestLongestSocketPath(t *testing.T) {
 	require.Equal(t, 11, rec.Code)
 }
 
-// A second worker does not take the first one's place; one that was killed
-// leaves a socket that the next replaces.
+// TestSecondWorker checks that a second worker does not replace the first one. A worker that was killed leaves a
+// socket, which the next worker replaces.
 func TestSecondWorker(t *testing.T) {
 	t.Parallel()
 	first := start(t, "init", nil).up(t)
@@ -182,7 +180,7 @@ func TestSecondWorker(t *testing.T) {
 	require.Equal(t, 12, rec.Code)
 }
 
-// ready is what `agent ready` says of w: its exit code and its words.
+// ready returns the exit code and the output of `agent ready` for w.
 func (w *worker) ready(t testing.TB) (int, string) {
 	t.Helper()
 	cmd := exec.Command(agent, "ready")
@@ -196,7 +194,7 @@ func (w *worker) ready(t testing.TB) (int, string) {
 	return failed.ExitCode(), string(out)
 }
 
-// files bounds how many descriptors w may have open.
+// files limits the number of descriptors that w may have open.
 func (w *worker) files(t testing.TB, most uint64) {
 	t.Helper()
 	var old unix.Rlimit
@@ -204,7 +202,8 @@ func (w *worker) files(t testing.TB, most uint64) {
 	require.NoError(t, unix.Prlimit(w.pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: most, Max: old.Max}, nil))
 }
 
-// A worker that has no descriptor left takes its launcher back as soon as it has one.
+// TestOutOfDescriptors checks that a worker without free descriptors accepts its launcher again as soon as it has
+// one.
 func TestOutOfDescriptors(t *testing.T) {
 	t.Parallel()
 	w := start(t, "init", nil).up(t)
@@ -216,7 +215,7 @@ func TestOutOfDescriptors(t *testing.T) {
 	code, words = w.ready(t)
 	require.Equal(t, 1, code)
 	require.Contains(t, words, "the worker does not answer")
-	require.NotContains(t, words, "hint: ", "a worker does run here")
+	require.NotContains(t, words, "hint: ", "a worker is running here")
 	require.Less(t, time.Since(began), 15*time.Second)
 	require.Contains(t, w.out.String(), "cannot accept connections: retrying")
 	require.Contains(t, w.out.String(), "ulimit -n")
@@ -225,11 +224,11 @@ func TestOutOfDescriptors(t *testing.T) {
 	waitFor(t, "the worker answers", func() bool { code, _ := w.ready(t); return code == 0 })
 	rec, _ := sh(t, w.link(t, nil), "exit 21")
 	require.Equal(t, 21, rec.Code)
-	require.NotContains(t, w.out.String(), "refused a launcher", "a probe is no launcher")
+	require.NotContains(t, w.out.String(), "refused a launcher", "a probe is not a launcher")
 }
 
-// The worker's last words, ENDED among them, reach the launcher although that
-// one is still writing when the worker closes.
+// TestAttachDeliversWhatTheWorkerSaidLast checks that the last frames of the worker, including ENDED, reach the
+// launcher, even if the launcher is still writing when the worker closes the connection.
 func TestAttachDeliversWhatTheWorkerSaidLast(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
@@ -266,6 +265,6 @@ func TestAttachDeliversWhatTheWorkerSaidLast(t *testing.T) {
 		require.Equal(t, len(words), len(got))
 		in.Close()
 		<-written
-		_ = cmd.Wait() // 255 or 0: its stream was cut either way
+		_ = cmd.Wait() // 255 or 0: either way the stream was cut
 	}
 }
