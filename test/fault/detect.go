@@ -16,9 +16,8 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// resume measures, while a process writes every 5 ms and the server is up, from
-// the cut of a connection to the first byte that its reader gets over the next
-// one. Timers are the product's own.
+// resume measures the time from the cut of a connection to the first byte that the reader gets over the next one. A
+// process writes every 5 ms meanwhile, the server is up, and the timers are the product's defaults.
 func resume(y *yard, o options, b *book) error {
 	cuts := 50 // of each leg, over each transport, FIN and RST in turn
 	if o.subset {
@@ -55,7 +54,7 @@ func (y *yard) cuts(name, transport string, at, n int, seed uint64) (took []floa
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	var up atomic.Bool // the link has come back since the cut
+	var up atomic.Bool // the link is connected again since the cut
 	back := make(chan time.Time, 1)
 	t := &ticks{came: func() {
 		if up.CompareAndSwap(true, false) {
@@ -90,7 +89,7 @@ func (y *yard) cuts(name, transport string, at, n int, seed uint64) (took []floa
 		case began := <-struck:
 			took = append(took, float64((<-back).Sub(began).Microseconds())/1000)
 		case <-time.After(10 * time.Second):
-			return took, fmt.Errorf("cut %d did not come", i)
+			return took, fmt.Errorf("cut %d did not happen", i)
 		}
 	}
 	s.Stop(0)
@@ -100,9 +99,8 @@ func (y *yard) cuts(name, transport string, at, n int, seed uint64) (took []floa
 	return took, t.check()
 }
 
-// mortal carries 64 MiB of output over connections that die after 256 KiB each,
-// and 16 MiB of input: a reset takes back more of that, which waits in the
-// servers' buffers.
+// mortal carries 64 MiB of output over connections that die after 256 KiB each, and 16 MiB of input. Input is
+// smaller because a reset loses more of it: it waits in the servers' buffers and must be sent again.
 func mortal(y *yard, o options, b *book) error {
 	size, input := 64<<20, 16<<20
 	if o.subset {
@@ -176,7 +174,7 @@ func (y *yard) dying(name, transport string, way leg.Way, what load) (res result
 	return res, errors.Join(err, l.stop())
 }
 
-// standing follows a link's state.
+// standing records the changes of a link's state.
 type standing struct {
 	mu     sync.Mutex
 	up     bool
@@ -185,7 +183,7 @@ type standing struct {
 
 func newStanding() *standing { return &standing{change: make(chan time.Time, 64)} }
 
-// note is the link's OnState: it sends the time of each change of Connected.
+// note is the link's OnState. It sends the time of each change of Connected.
 func (s *standing) note(st link.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,24 +196,24 @@ func (s *standing) note(st link.State) {
 	}
 }
 
-// next is the time of the next change.
+// next returns the time of the next change.
 func (s *standing) next(limit time.Duration) (time.Time, error) {
 	select {
 	case at := <-s.change:
 		return at, nil
 	case <-time.After(limit):
-		return time.Time{}, fmt.Errorf("no change of the link within %s", limit)
+		return time.Time{}, fmt.Errorf("the link did not change within %s", limit)
 	}
 }
 
-// timers are a link's for silence.
+// timers are the timers of a link that detect silence, and the bar for the figure.
 type timers struct {
 	name            string
 	ping, dead, bar time.Duration
 }
 
-// detect measures how long a launcher takes to notice that a connection has
-// gone silent: on each leg, idle and under traffic, at random phases of the ping.
+// detect measures how long a launcher takes to notice a silent connection: on each leg, idle and under traffic, at
+// random phases of the ping.
 func detect(y *yard, o options, b *book) error {
 	each := 8 // samples for each leg
 	sets := []timers{{"defaults", 0, 0, 15 * time.Second}, {"short timers", 1500 * time.Millisecond, 4 * time.Second, 5 * time.Second}}
@@ -259,7 +257,7 @@ func detect(y *yard, o options, b *book) error {
 	return b.keep("fault-detect", series, rows...)
 }
 
-// silence stalls one connection and returns when the launcher gave it up.
+// silence stalls one connection and returns how long the launcher took to give it up.
 func (y *yard) silence(name, transport string, at int, idle bool, set timers, phase float64) (took time.Duration, err error) {
 	r, err := y.newRig(name, transport, false)
 	if err != nil {
@@ -296,8 +294,8 @@ func (y *yard) silence(name, transport string, at int, idle bool, set timers, ph
 	return ended.Sub(began), l.proven(ctx)
 }
 
-// tick runs a process that writes a line every 5 ms; stop ends it and checks
-// that every line came, once and in order.
+// tick runs a process that writes a number every 5 ms. stop ends it and checks that every number arrived, once and
+// in order.
 func (y *yard) tick(ctx context.Context, l *line) (stop func() error, err error) {
 	t := &ticks{}
 	s, err := l.Open(ctx, "", wire.Spec{Argv: []string{y.child, "tick"}}, link.Streams{Stdout: t})

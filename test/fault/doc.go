@@ -1,44 +1,40 @@
-// Command fault proves that nothing is lost: it runs sessions over links from
-// the product's own launcher side (exec/link over exec/remote) to PID 1s
-// (exec/session, and `agent worker` as a process), and breaks the way between
-// them on each leg, in every manner, at every moment of a session.
+// Command fault proves that no byte is lost. It runs sessions over links from the product's launcher side
+// (exec/link over exec/remote) to PID 1s (exec/session, and `agent worker` as a process). It breaks the connection
+// between them on each leg, with each fault, at each moment of a session.
 //
 //	launcher --client leg--> API server --kubelet leg--> kubelet: bridge --bridge leg--> PID 1
 //
-// The API server and the kubelet are Kubernetes' own parts (package server);
-// each leg is a proxy of ours (package leg). Half of the runs use WebSockets,
-// half SPDY, each with an API server that knows no other.
+// The API server and the kubelet are built from Kubernetes' own code (package server). Each leg is a proxy of ours
+// (package leg). Half of the runs use WebSockets and half use SPDY, each with an API server that supports only that
+// protocol.
 //
 // # A run
 //
-// A new link, one session: a child writes seeded noise to stdout, reads seeded
-// noise from stdin, and exits with a seeded code. Two taps, at the launcher's
-// and at PID 1's own end, see the frame that makes the moment before its first
-// byte goes out, and arm the leg to strike that frame: before it, or after any
-// number of its bytes. A run counts when the fault has struck. It is good when
-// the exit code is the child's, stdin and stdout are equal by SHA-256, the child
-// was started once, the link carries frames again afterwards, and PID 1 keeps no
-// record. At the end no process and no goroutine may be left.
+// A run has a new link and one session. A child writes seeded noise to stdout, reads seeded noise from stdin, and
+// exits with a seeded code. Two taps, at the launcher's end and at PID 1's end, recognize the frame of the moment
+// before its first byte is sent. They arm the leg to strike that frame: before it, or after any number of its
+// bytes. A run counts if the fault has struck. It succeeds if the exit code is the child's, stdin and stdout are
+// equal by SHA-256, and the child was started once. In addition, the link must carry frames again afterwards, and
+// PID 1 must keep no record. At the end no process and no goroutine may be left.
 //
-// HTTP answers (401 to 500, an upgrade not understood) come to the first dial;
-// at the later moments the connection is reset, and the redial gets them.
+// HTTP answers (401 to 500, and a refused upgrade) are given to the first dial. At the later moments the connection
+// is reset, and the redial gets the answers.
 //
 // # The table
 //
-// Leg x fault x moment with the number of runs; an applicable cell with fewer
-// than 50 fails. Cells that cannot be are listed with their reason. A stated
-// number of runs of each cell has `agent worker` and `agent attach` as
-// processes; the others have PID 1's server and the bridge's two copy loops in
-// this program. The bulk shortens the link's timers (400 ms, 1.6 s, 4 s);
-// detection, resumption, dying and the thousand links use the product's own.
+// The table shows the number of runs by leg, fault and moment. An applicable cell with fewer than 50 runs fails.
+// Impossible cells are listed with their reason. In some runs of each cell (-real), `agent worker` and `agent
+// attach` are processes. In the others, PID 1's server and the bridge's two copy loops run in this program. The
+// matrix shortens the link's timers (400 ms, 1.6 s, 4 s). The parts detect, resume, mortal and thousand use the
+// product's defaults, except where detect shortens them.
 //
 // # Other figures
 //
-// detect: silence noticed, with default and short timers. resume: from a cut to
-// the first new byte. mortal: 64 MiB of output, and 16 MiB of input, over
-// connections that die after 256 KiB. thousand: all links of a launcher cut at
-// once, with the far side in a process of its own.
+//   - detect: the time until silence is noticed, with default and short timers
+//   - resume: the time from a cut to the first new byte
+//   - mortal: 64 MiB of output, and 16 MiB of input, over connections that die after 256 KiB
+//   - thousand: all links of a launcher are cut at once; the workers are in a process of their own
 //
-// Flags: -seed repeats a run, -only picks cells, -parts picks figures, -subset
-// is the short form for CI. As root it works in a PID namespace of its own.
+// The flag -seed repeats a run, -only chooses cells, -parts chooses figures, and -subset is the short form for CI.
+// As root, the program runs in its own PID namespace.
 package main

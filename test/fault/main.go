@@ -23,10 +23,10 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// longest is how long everything may take, on a busy machine too.
+// longest is the time limit for everything, even on a busy machine.
 const longest = 40 * time.Minute
 
-// options of the command.
+// options are the options of the command.
 type options struct {
 	seed   uint64
 	runs   int
@@ -50,13 +50,13 @@ func main() {
 	}
 	var o options
 	only := ""
-	flag.Uint64Var(&o.seed, "seed", 0, "of everything; 0: a random one, printed")
+	flag.Uint64Var(&o.seed, "seed", 0, "seed of all random choices; 0: a random seed, which is printed")
 	flag.IntVar(&o.runs, "runs", 68, "runs of each cell, half of them over each transport")
-	flag.IntVar(&o.real, "real", 4, "of these, with `agent worker` and `agent attach` as processes")
-	flag.IntVar(&o.lanes, "lanes", 48, "rigs side by side")
+	flag.IntVar(&o.real, "real", 4, "runs of each cell with `agent worker` and `agent attach` as processes")
+	flag.IntVar(&o.lanes, "lanes", 48, "rigs at the same time")
 	flag.BoolVar(&o.subset, "subset", false, "4 runs of each cell, and short forms of the rest: for CI")
-	flag.StringVar(&only, "only", "", "cells whose LEG/FAULT/MOMENT matches this expression")
-	flag.StringVar(&o.parts, "parts", "matrix,detect,resume,mortal,thousand", "what to run")
+	flag.StringVar(&only, "only", "", "only cells whose LEG/FAULT/MOMENT matches this regular expression")
+	flag.StringVar(&o.parts, "parts", "matrix,detect,resume,mortal,thousand", "the parts to run")
 	flag.Parse()
 	if o.seed == 0 {
 		o.seed = rand.Uint64()
@@ -125,11 +125,11 @@ func run(o options) (err error) {
 		}
 	}
 	errs = append(errs, cleanly(y, b), b.close())
-	fmt.Printf("all took %s; seed %d\n", time.Since(began).Round(time.Second), o.seed)
+	fmt.Printf("all parts took %s; seed %d\n", time.Since(began).Round(time.Second), o.seed)
 	return errors.Join(errs...)
 }
 
-// build makes the binaries that run as processes.
+// build builds the binaries that run as processes.
 func (y *yard) build() error {
 	root, err := figure.Root()
 	if err != nil {
@@ -149,8 +149,8 @@ func (y *yard) build() error {
 	return nil
 }
 
-// moreFiles raises the limit of open files where we may: a thousand links hold
-// twelve descriptors each, and twice that while they redial.
+// moreFiles raises the limit of open files if it may. A thousand links hold twelve descriptors each, and twice that
+// while they redial.
 func moreFiles() {
 	const want = 65536
 	var l unix.Rlimit
@@ -159,7 +159,7 @@ func moreFiles() {
 	}
 }
 
-// book takes down figures: raw numbers first, rows over them.
+// book records figures: first the raw numbers, then rows computed from them.
 type book struct {
 	dir     string
 	command string
@@ -167,8 +167,7 @@ type book struct {
 	rows    []figure.Row
 }
 
-// keep writes raw numbers and records the rows over them; a missed bar is for close to
-// say.
+// keep writes raw numbers and records their rows. close reports missed bars.
 func (b *book) keep(name string, raw any, rows ...figure.Row) error {
 	if b.subset {
 		name += "-subset"
@@ -184,16 +183,15 @@ func (b *book) keep(name string, raw any, rows ...figure.Row) error {
 	return err
 }
 
-// close says which bars were missed.
+// close returns an error for missed bars.
 func (b *book) close() error { return figure.Missed(b.rows) }
 
-// spaceVar marks the program inside its own PID namespace.
+// spaceVar is set inside the PID namespace.
 const spaceVar = "FAULT_PID_NAMESPACE"
 
-// inOwnSpace runs this program again as PID 1 of a PID namespace with its own
-// /proc, and reports its exit code. There a worker's look at all processes sees
-// ours alone, as in a container, whatever else the machine runs; and nothing
-// can be left behind. Without the right to do so, or inside, done is false.
+// inOwnSpace runs this program again as PID 1 of a PID namespace with its own /proc, and returns its exit code.
+// There a worker's scan of all processes finds only ours, as in a container, and no process can be left behind. It
+// sets done to false inside the namespace, or if the program may not create one.
 func inOwnSpace() (code int, done bool) {
 	if os.Getenv(spaceVar) != "" || os.Geteuid() != 0 {
 		return 0, false
@@ -202,7 +200,7 @@ func inOwnSpace() (code int, done bool) {
 	if err != nil {
 		return 0, false
 	}
-	runtime.LockOSThread() // the child is killed when the thread that made it ends
+	runtime.LockOSThread() // the child is killed when its parent thread ends
 	cmd := exec.Command(exe, os.Args[1:]...)
 	cmd.Env = append(os.Environ(), spaceVar+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr

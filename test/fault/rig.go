@@ -21,7 +21,7 @@ import (
 	"github.com/musterhq/muster/test/fault/server"
 )
 
-// The legs, from the launcher to PID 1.
+// The legs, in order from the launcher to PID 1.
 const (
 	clientLeg = iota // launcher to API server
 	kubeletLeg
@@ -31,13 +31,13 @@ const (
 
 var legNames = [legCount]string{"launcher-API server", "API server-kubelet", "bridge-PID 1"}
 
-// Client transports.
+// The transports of the client.
 const (
 	webSocket = "WebSocket"
 	spdy      = "SPDY"
 )
 
-// yard is what all rigs share.
+// yard holds what all rigs share.
 type yard struct {
 	dir     string
 	agent   string // binary
@@ -46,13 +46,13 @@ type yard struct {
 	procs   *procs
 }
 
-// rig is one way from a launcher to a PID 1 of its own, with a leg at each step.
+// rig is one route from a launcher to its own PID 1, with a leg at each step.
 type rig struct {
 	yard      *yard
 	name, dir string
 	transport string
 	legs      [legCount]*leg.Leg
-	up, down  *leg.Tap // what PID 1 sends, what the launcher sends
+	up, down  *leg.Tap // frames that PID 1 sends, and frames that the launcher sends
 	pod       *server.Pod
 	cfg       *rest.Config
 	client    rest.Interface
@@ -63,11 +63,11 @@ type rig struct {
 
 // worker is a PID 1 that listens at a socket.
 type worker interface {
-	// close ends it; what it returns is why it ended otherwise than asked.
+	// close ends the worker. It returns an error if the worker ended for another reason.
 	close() error
 }
 
-// newRig builds one; real makes its PID 1 and its bridges processes.
+// newRig builds a rig. If real is set, its PID 1 and its bridges are processes.
 func (y *yard) newRig(name, transport string, real bool) (r *rig, err error) {
 	r = &rig{yard: y, name: name, dir: filepath.Join(y.dir, name), transport: transport,
 		up: &leg.Tap{}, down: &leg.Tap{}, gate: link.NewGate(), proto: &remote.Protocol{}}
@@ -123,9 +123,8 @@ func (r *rig) close() error {
 	return err
 }
 
-// dialer is the product's own, with the launcher's tap around it. It learns once that
-// a server knows no SPDY; one that does may be taken for such a server for no longer
-// than a run.
+// dialer returns the product's dialer with the launcher's tap around it. The dialer remembers that a server does
+// not support SPDY. For SPDY it is reset for each run, so that a wrong conclusion lasts no longer than a run.
 func (r *rig) dialer() link.Dialer {
 	if r.transport == spdy {
 		r.proto = &remote.Protocol{}
@@ -134,7 +133,7 @@ func (r *rig) dialer() link.Dialer {
 	return leg.Dialer{Dialer: remote.New(r.cfg, r.client, target, r.proto), Tap: r.down}
 }
 
-// line is a link that runs.
+// line is a running link.
 type line struct {
 	*link.Link
 	cancel context.CancelFunc
@@ -142,8 +141,7 @@ type line struct {
 	err    error // of Run, once done is closed
 }
 
-// quick are the timers of the bulk: silence must be noticed soon, but not where
-// a busy machine makes it.
+// quick sets the timers of the matrix: short, but long enough that a busy machine does not look silent.
 func quick(c *link.Config) {
 	c.PingEvery, c.DeadAfter, c.DialTimeout = 400*time.Millisecond, 1600*time.Millisecond, 4*time.Second
 }
@@ -168,7 +166,7 @@ func startLink(cfg link.Config) *line {
 	return l
 }
 
-// stop ends the link and waits for it.
+// stop ends the link and waits for its goroutine.
 func (l *line) stop() error {
 	l.cancel()
 	<-l.done
@@ -189,12 +187,12 @@ func (l *line) proven(ctx context.Context) error {
 		case <-l.done:
 			return fmt.Errorf("link ended: %w", l.err)
 		case <-ctx.Done():
-			return fmt.Errorf("link does not come back: %w", l.State().Last)
+			return fmt.Errorf("link did not come up again: %w", l.State().Last)
 		}
 	}
 }
 
-// feed is a stdin that is handed what to read.
+// feed is a stdin whose bytes come from a channel.
 type feed struct {
 	in   chan []byte
 	rest []byte
@@ -228,16 +226,16 @@ func (f *feed) Close() error {
 	return nil
 }
 
-// echo is a session that gives back what it gets.
+// echo is a session that returns its input.
 type echo struct {
 	in   *feed
-	came chan error // what was said has come back
+	came chan error // the words sent so far have returned, or an error
 
 	mu   sync.Mutex
 	want []byte
 }
 
-// say sends a word; came delivers when it has come back.
+// say sends a word. came delivers nil when the word has returned.
 func (e *echo) say(word string) {
 	e.mu.Lock()
 	e.want = append(e.want, word...)
@@ -245,12 +243,12 @@ func (e *echo) say(word string) {
 	e.in.in <- []byte(word)
 }
 
-// Write takes what comes back.
+// Write receives the returned words.
 func (e *echo) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(p) > len(e.want) || string(p) != string(e.want[:len(p)]) {
-		e.came <- fmt.Errorf("%q came back where %q was due", p, e.want)
+		e.came <- fmt.Errorf("got %q back, want %q", p, e.want)
 		return len(p), nil
 	}
 	if e.want = e.want[len(p):]; len(e.want) == 0 {

@@ -19,10 +19,10 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// runTime is when a run counts as hung.
+// runTime is the time after which a run counts as hung.
 const runTime = 90 * time.Second
 
-// result is what came of one run.
+// result is the result of one run.
 type result struct {
 	Cell      cell   `json:"cell"`
 	Run       int    `json:"run"`
@@ -44,24 +44,24 @@ func (r result) bad() bool {
 	return r.FalseSuccess || r.Bytes || r.Launches != 1 || r.Broken != "" || r.Left > 0
 }
 
-// job is one run to do.
+// job is one run of a cell.
 type job struct {
 	cell cell
 	n    int
 }
 
-// load is what the session of a run carries.
+// load describes the session of a run.
 type load struct {
 	seed          uint64
 	stdin, stdout int
 	code          int
-	starts        string // the child's line file
+	starts        string // the file to which the child adds a line
 }
 
 func newLoad(rng *rand.Rand, dir string) load {
 	size := func() int {
 		if rng.IntN(20) == 0 {
-			return 256<<10 + rng.IntN(1<<20) // more than a window, at times
+			return 256<<10 + rng.IntN(1<<20) // sometimes more than a window
 		}
 		return 1 + rng.IntN(1<<(8+rng.IntN(9)))
 	}
@@ -72,7 +72,7 @@ func newLoad(rng *rand.Rand, dir string) load {
 	return l
 }
 
-// noise is a stream that seed decides; the child makes the same.
+// noise returns a stream that depends only on seed. The child makes the same stream.
 func noise(seed uint64, n int) io.Reader {
 	return io.LimitReader(rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16)}), int64(n))
 }
@@ -87,7 +87,7 @@ func (l load) spec(child string) wire.Spec {
 	return wire.Spec{Argv: []string{child, l.starts, fmt.Sprint(l.seed), fmt.Sprint(l.stdout), fmt.Sprint(l.code)}}
 }
 
-// run does one job on r.
+// run runs one job on r.
 func (r *rig) run(j job, seed uint64) (res result) {
 	rng := rand.New(rand.NewPCG(seed, j.cell.seed()+uint64(j.n)))
 	_, real := r.worker.(*process)
@@ -115,7 +115,7 @@ func (r *rig) run(j job, seed uint64) (res result) {
 	return res
 }
 
-// carry runs the session and looks at all that came of it.
+// carry runs the session and checks its result.
 func (r *rig) carry(ctx context.Context, l *line, what load, res *result) error {
 	defer os.Remove(what.starts)
 	out, errs := &hashing{h: sha256.New()}, &bytes.Buffer{}
@@ -125,13 +125,13 @@ func (r *rig) carry(ctx context.Context, l *line, what load, res *result) error 
 		return err
 	}
 	rec, err := s.Wait(ctx)
-	starts, _ := os.ReadFile(what.starts) // none: no launch
+	starts, _ := os.ReadFile(what.starts) // no file: the child did not start
 	res.Launches = strings.Count(string(starts), "\n")
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("hung for %s: %w", runTime, l.State().Last)
 		}
-		// The session's goroutines may write on: out and errs are theirs.
+		// The session's goroutines may still write to out and errs, so do not read them.
 		return err
 	}
 	sameOut := out.n == what.stdout && fmt.Sprintf("%x", out.h.Sum(nil)) == sum(noise(what.seed, what.stdout))
@@ -147,11 +147,11 @@ func (r *rig) carry(ctx context.Context, l *line, what load, res *result) error 
 	}
 	switch {
 	case rec.Code != what.code:
-		return fmt.Errorf("exit code %d, the process ended with %d: %s", rec.Code, what.code, rec.Error)
+		return fmt.Errorf("exit code %d, but the process exited with %d: %s", rec.Code, what.code, rec.Error)
 	case res.Bytes:
-		return fmt.Errorf("%d of %d bytes of stdout, stdin whole: %t", out.n, what.stdout, sameIn)
+		return fmt.Errorf("%d of %d bytes of stdout, stdin complete: %t", out.n, what.stdout, sameIn)
 	case res.Launches != 1:
-		return errors.New("launch count")
+		return errors.New("the child did not start exactly once")
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (w *hashing) Write(p []byte) (int, error) {
 	return w.h.Write(p)
 }
 
-// tidy takes away what a run has left on the way.
+// tidy removes what a run has left on its legs and servers.
 func (r *rig) tidy() {
 	r.up.Off()
 	r.down.Off()
@@ -179,10 +179,10 @@ func (r *rig) tidy() {
 	}
 }
 
-// attempts is how often a run is done whose moment did not come.
+// attempts is how often to try a run whose moment does not come.
 const attempts = 5
 
-// plan is how much of the matrix to run.
+// plan describes the part of the matrix to run.
 type plan struct {
 	seed  uint64
 	cells []cell
@@ -192,7 +192,7 @@ type plan struct {
 	real  bool
 }
 
-// bulk runs the plan over lanes of rigs and returns every run's result.
+// bulk runs the plan with several rigs at a time and returns every run's result.
 func (y *yard) bulk(p plan, progress io.Writer) ([]result, error) {
 	jobs := map[string]chan job{}
 	rng := rand.New(rand.NewPCG(p.seed, 1))
@@ -246,7 +246,7 @@ func (y *yard) bulk(p plan, progress io.Writer) ([]result, error) {
 	return all, errors.Join(errs...)
 }
 
-// lane does jobs on one rig, which is for the caller to close.
+// lane runs jobs on one rig. The caller closes the rig.
 func (y *yard) lane(p plan, name, transport string, jobs <-chan job, results chan<- result) (*rig, error) {
 	r, err := y.newRig(name, transport, p.real)
 	if err != nil {
@@ -268,7 +268,7 @@ func (y *yard) lane(p plan, name, transport string, jobs <-chan job, results cha
 	return r, nil
 }
 
-// warm links once: so that a server's protocol is known.
+// warm connects once, so that the protocol of the server is known.
 func (r *rig) warm() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

@@ -12,10 +12,10 @@ import (
 	"github.com/musterhq/muster/test/fault/server"
 )
 
-// strike is the fault of one run, laid out.
+// strike is the planned fault of one run.
 type strike struct {
 	leg     *leg.Strike // nil for an answer to the first dial
-	answers bool        // it is complete when an answer has been given
+	answers bool        // the fault is complete when an answer has been given
 	given   atomic.Bool
 }
 
@@ -26,8 +26,7 @@ func (s *strike) struck() bool {
 	return s.leg.Struck()
 }
 
-// await returns when the fault has happened: the last ones come after the
-// session's end.
+// await waits until the fault has happened. The faults of the last moment happen after the session's end.
 func (s *strike) await(ctx context.Context) error {
 	for range 2500 {
 		if s.struck() {
@@ -42,7 +41,7 @@ func (s *strike) await(ctx context.Context) error {
 	return errors.New("the moment did not come")
 }
 
-// prepare lays out the fault of c before the link is started.
+// prepare plans the fault of c before the link is started.
 func (r *rig) prepare(rng *rand.Rand, c cell, what load) *strike {
 	s := &strike{answers: c.Fault.answer() != 0}
 	var answers []server.Answer
@@ -60,7 +59,7 @@ func (r *rig) prepare(rng *rand.Rand, c cell, what load) *strike {
 		}
 	}
 	s.leg = &leg.Strike{Fault: leg.Fault(c.Fault)}
-	if s.answers { // the connection ends at the moment; the redial gets the answers
+	if s.answers { // the connection ends at the moment, and the redial gets the answers
 		s.leg.Fault = leg.RST
 		s.leg.Begin = func() { r.pod.Refuse(c.Leg, answers...) }
 	}
@@ -74,7 +73,7 @@ func (r *rig) prepare(rng *rand.Rand, c cell, what load) *strike {
 // aim arms a strike for the cell's moment.
 func (r *rig) aim(rng *rand.Rand, c cell, what load, s *leg.Strike) {
 	at := func(tap *leg.Tap, way leg.Way, w leg.Watch) {
-		part := rng.Float64() // of the frame that still passes
+		part := rng.Float64() // the part of the frame that still passes
 		if rng.IntN(4) == 0 {
 			part = 0
 		}
@@ -90,8 +89,8 @@ func (r *rig) aim(rng *rand.Rand, c cell, what load, s *leg.Strike) {
 			at(r.down, leg.Down, leg.Watch{Type: wire.Hello})
 			return
 		}
-		// As the connection is made: within the requests and answers, or, where
-		// there are none, within the head of HELLO.
+		// The fault strikes while the connection is made: within the requests and answers, or, on the leg without
+		// HTTP, within the header of HELLO.
 		s.After = rng.IntN(wire.HeaderLen)
 		if c.Leg != bridgeLeg {
 			s.Way, s.After = leg.Way(rng.IntN(2)), rng.IntN(100)

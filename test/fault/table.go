@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// tally is what all runs of a cell came to.
+// tally is the sum of all runs of a cell.
 type tally struct {
 	Leg        string  `json:"leg"`
 	Fault      fault   `json:"fault"`
@@ -29,7 +29,7 @@ type tally struct {
 	Slowest    float64 `json:"slowest_run_seconds"`
 }
 
-// count fills the whole table, cells that cannot be included.
+// count fills the whole table, including impossible cells.
 func count(results []result) (map[cell]*tally, []*tally) {
 	at := map[cell]*tally{}
 	var order []*tally
@@ -66,7 +66,7 @@ func count(results []result) (map[cell]*tally, []*tally) {
 	return at, order
 }
 
-// show prints leg x fault x moment.
+// show prints the table of legs, faults and moments.
 func show(w io.Writer, at map[cell]*tally) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(tw, "leg\tfault\t")
@@ -187,11 +187,10 @@ func matrix(y *yard, o options, b *book) error {
 		figure.Row{Name: "faults injected with agent worker and agent attach as processes", Log: "with_real_processes", Op: ">=", Bar: 1}))
 }
 
-// fault is what happens: one of package leg's, or an answer.
+// fault is a fault of package leg, or an HTTP answer.
 type fault string
 
-// Answers. "refused" is an upgrade that is not understood: 400, 403 or 500 as
-// plain text.
+// The HTTP answers. "refused" is an upgrade that the server does not support: 400, 403 or 500 as plain text.
 const (
 	answer401 fault = "401"
 	answer403 fault = "403"
@@ -206,18 +205,17 @@ var faults = []fault{
 	fault(leg.Close1000), fault(leg.Forge), answer401, answer403, answer404, answer429, answer500, refused,
 }
 
-// answer is the HTTP status of f, 0 for what is no answer.
+// answer returns the HTTP status of f, or 0 if f is not an answer.
 func (f fault) answer() int {
 	return map[fault]int{answer401: 401, answer403: 403, answer404: 404, answer429: 429, answer500: 500, refused: 400}[f]
 }
 
-// moment is when it happens.
+// moment is the time of the fault in the session.
 type moment string
 
-// Moments of a session. What a frame is struck by lands before its first byte,
-// or anywhere within.
+// The moments of a session. A fault hits the frame of its moment before the first byte, or anywhere within it.
 const (
-	beforeHello moment = "before HELLO"    // while dialling, or as HELLO is sent
+	beforeHello moment = "before HELLO"    // while dialing, or when HELLO is sent
 	create      moment = "during create"   // at OPEN, or at OPENED
 	midStdout   moment = "mid-stdout"      // at a DATA frame of stdout
 	midStdin    moment = "mid-stdin"       // at a DATA frame of stdin
@@ -226,7 +224,7 @@ const (
 
 var moments = []moment{beforeHello, create, midStdout, midStdin, afterExit}
 
-// cell is one square of the table.
+// cell is one cell of the table.
 type cell struct {
 	Leg    int
 	Fault  fault
@@ -235,30 +233,30 @@ type cell struct {
 
 func (c cell) String() string { return fmt.Sprintf("%s/%s/%s", legNames[c.Leg], c.Fault, c.Moment) }
 
-// seed makes the runs of a cell its own, in whatever order they come.
+// seed returns the seed of the cell's runs, which does not depend on the order of the cells.
 func (c cell) seed() uint64 {
 	h := fnv.New64()
 	fmt.Fprint(h, c)
 	return h.Sum64()
 }
 
-// impossible says why a cell cannot be, or "".
+// impossible returns why a cell is impossible, or "".
 func (c cell) impossible() string {
 	if c.Leg != bridgeLeg {
 		return ""
 	}
 	switch {
 	case c.Fault.answer() != 0:
-		return "a unix socket carries no HTTP: nobody answers or upgrades there"
+		return "a unix socket carries no HTTP answers and upgrades"
 	case c.Fault == fault(leg.Close1000):
-		return "a unix socket has no close codes: its orderly end is FIN"
+		return "a unix socket has no close codes: its clean end is FIN"
 	case c.Fault == fault(leg.Forge):
-		return "no status is sent there: each FIN makes attach exit 0 and the kubelet itself say Success"
+		return "no status is sent there: after each FIN attach exits 0 and the kubelet itself sends Success"
 	}
 	return ""
 }
 
-// cells lists those that can be, in the table's order.
+// cells returns the possible cells, in the table's order.
 func cells() []cell {
 	var all []cell
 	for l := range legCount {

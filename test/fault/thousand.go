@@ -29,12 +29,12 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// mostDialsASecond is what a gate of exec/link lets through of redials, 200 a second
-// after a burst of 40, and a quarter more for dials that a busy machine bunches.
-// Without a gate all links would come at once.
+// mostDialsASecond is the limit that a gate of exec/link sets on redials: 200 a second after a burst of 40. The
+// rest allows for dials that a busy machine delays and then sends together. Without a gate, all links would redial
+// at once.
 const mostDialsASecond = 300
 
-// many is a thousand links of one launcher, over one leg, to as many PID 1s.
+// many is a thousand links of one launcher, over one leg, to a thousand PID 1s.
 type many struct {
 	farm  *farm
 	leg   *leg.Leg
@@ -43,8 +43,7 @@ type many struct {
 	echo  []*echo
 }
 
-// thousand cuts all links at once and measures until the last one has carried
-// bytes both ways again.
+// thousand cuts all links at once and measures the time until each of them has carried bytes both ways again.
 func thousand(y *yard, o options, b *book) (err error) {
 	n := 1000
 	if o.subset {
@@ -104,8 +103,7 @@ func (m *many) open(ctx context.Context, y *yard, n int) (err error) {
 	return err
 }
 
-// cutAll ends every connection and returns how long the slowest link took to
-// carry bytes again.
+// cutAll ends every connection and returns how long the slowest link took to carry bytes again.
 func (m *many) cutAll(ctx context.Context, f leg.Fault) (time.Duration, error) {
 	before := make([]int, len(m.lines))
 	for i, l := range m.lines {
@@ -116,7 +114,7 @@ func (m *many) cutAll(ctx context.Context, f leg.Fault) (time.Duration, error) {
 		return 0, fmt.Errorf("%d of %d links were up", n, len(m.lines))
 	}
 	if f == leg.FIN {
-		// A word said in the instant of the cut may still be answered before it.
+		// A word that is sent at the instant of the cut may be answered before the cut.
 		time.Sleep(10 * time.Millisecond)
 	}
 	ended, err := m.exchange(ctx, fmt.Sprintf("after %s", f))
@@ -128,8 +126,7 @@ func (m *many) cutAll(ctx context.Context, f leg.Fault) (time.Duration, error) {
 	return ended.Sub(began), err
 }
 
-// exchange sends a word of its own through every session and returns when the
-// last one has come back.
+// exchange sends a different word through every session and returns the time when the last one has returned.
 func (m *many) exchange(ctx context.Context, text string) (time.Time, error) {
 	for i, e := range m.echo {
 		e.say(podName(i) + " " + text + "\n")
@@ -158,7 +155,7 @@ func (m *many) close() error {
 		for l.State().Sessions > 0 && ctx.Err() == nil {
 			time.Sleep(time.Millisecond)
 		}
-		if err := l.proven(ctx); err != nil { // the worker has been told to forget
+		if err := l.proven(ctx); err != nil { // the worker has received FORGET
 			errs = append(errs, fmt.Errorf("%s: %w", podName(i), err))
 		}
 	}
@@ -174,7 +171,7 @@ func (m *many) close() error {
 	return errors.Join(errs...)
 }
 
-// busiest is the most dials that came within one second.
+// busiest returns the maximum number of dials within one second.
 func busiest(asked []time.Time) int {
 	most, first := 0, 0
 	for i := range asked {
@@ -186,15 +183,14 @@ func busiest(asked []time.Time) int {
 	return most
 }
 
-// farmVerb makes this program the far side of many links: the servers and the
-// PID 1s. They are a process of their own because a thousand links with both
-// sides hold more descriptors than a process may have.
+// farmVerb makes this program the other end of many links: the servers and the PID 1s. They run in a separate
+// process because a thousand links with both ends need more descriptors than one process may have.
 const farmVerb = "farm"
 
 func podName(i int) string { return "w-" + strconv.Itoa(i) }
 
-// farmMain serves N workers below DIR until its stdin ends; it prints the API
-// server's address first. An error tells that something was left.
+// farmMain serves N workers below DIR until its stdin ends. It prints the API server's address first. It returns an
+// error if a process or goroutine is left.
 func farmMain(args []string) (err error) {
 	klog.SetLogger(logr.Discard())
 	if len(args) != 2 {
@@ -226,7 +222,7 @@ func farmMain(args []string) (err error) {
 		y.cluster.Add(&server.Pod{Name: podName(i), Kubelet: y.cluster.Addr(server.Kubelet), Bridge: bridge(socket)})
 	}
 	fmt.Println(y.cluster.Addr(server.APIServer))
-	_, _ = io.Copy(io.Discard, os.Stdin) // its end is the sign
+	_, _ = io.Copy(io.Discard, os.Stdin) // the end of stdin means stop
 	errs := []error{y.procs.endSessions()}
 	for _, w := range workers {
 		errs = append(errs, w.close())
@@ -234,7 +230,7 @@ func farmMain(args []string) (err error) {
 	return errors.Join(append(errs, y.clean())...)
 }
 
-// farm is that process, seen from the launcher's side.
+// farm is the farm's process, as the launcher's side sees it.
 type farm struct {
 	proc  *reap.Process
 	stdin *os.File
@@ -271,7 +267,7 @@ func (y *yard) startFarm(n int) (*farm, error) {
 	return f, nil
 }
 
-// close ends the farm; an error tells that it left something.
+// close ends the farm. It returns an error if the farm left something.
 func (f *farm) close() error {
 	f.stdin.Close()
 	if st := f.proc.Status(); st.Code != 0 {
@@ -280,7 +276,7 @@ func (f *farm) close() error {
 	return nil
 }
 
-// ticks takes the child's ticks, 8-byte numbers from 0 on, and checks them.
+// ticks receives the child's ticks, which are 8-byte numbers from 0 on, and checks them.
 type ticks struct {
 	came func() // called at each write, if set
 
@@ -296,7 +292,7 @@ func (t *ticks) Write(p []byte) (int, error) {
 	t.part = append(t.part, p...)
 	for ; len(t.part) >= 8; t.part = t.part[8:] {
 		if n := binary.BigEndian.Uint64(t.part); n != t.next && t.err == nil {
-			t.err = fmt.Errorf("tick %d came where %d was due", n, t.next)
+			t.err = fmt.Errorf("got tick %d, want %d", n, t.next)
 		}
 		t.next++
 	}
@@ -306,12 +302,12 @@ func (t *ticks) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// check says what was wrong with what came.
+// check returns the first error in the ticks.
 func (t *ticks) check() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.err == nil && t.next == 0 {
-		return fmt.Errorf("no tick came")
+		return fmt.Errorf("no tick arrived")
 	}
 	return t.err
 }

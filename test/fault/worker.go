@@ -40,7 +40,7 @@ func startProcs() (*procs, error) {
 	return p, nil
 }
 
-// left lists what descends from this program.
+// left returns all living descendants of this program.
 func (p *procs) left() ([]reap.Proc, error) {
 	all, err := reap.Scan(names.EnvSession)
 	var alive []reap.Proc
@@ -52,15 +52,15 @@ func (p *procs) left() ([]reap.Proc, error) {
 	return alive, err
 }
 
-// endSessions kills what sessions have left, when there should be nothing, so
-// that a failure is told and not waited for.
+// endSessions kills processes that sessions have left, and reports them. No process should be left, so an error is
+// better than waiting.
 func (p *procs) endSessions() error {
 	left, err := p.left()
 	n := 0
 	for _, proc := range left {
 		if proc.Marker != "" {
 			n++
-			_ = syscall.Kill(proc.PID, syscall.SIGKILL) // gone meanwhile: as good
+			_ = syscall.Kill(proc.PID, syscall.SIGKILL) // the process may have ended, which is fine
 		}
 	}
 	if n > 0 {
@@ -74,7 +74,7 @@ func (p *procs) close() error {
 	return <-p.done
 }
 
-// inWorker is PID 1's server within this process.
+// inWorker is PID 1's server inside this process.
 type inWorker struct {
 	server *session.Server
 	cancel context.CancelFunc
@@ -94,20 +94,19 @@ func (y *yard) inProcess(dir, socket string) (worker, error) {
 	return w, nil
 }
 
-// close does not stop sessions: a stop takes everything below this process,
-// other rigs' too. So none may be left.
+// close does not stop sessions, because a stop would end all processes below this one, including those of other
+// rigs. So no session may be left.
 func (w *inWorker) close() error {
 	n := w.server.Sessions()
 	w.cancel()
 	err := <-w.done
 	if n > 0 {
-		err = errors.Join(err, fmt.Errorf("%d sessions live", n))
+		err = errors.Join(err, fmt.Errorf("%d sessions are still running", n))
 	}
 	return err
 }
 
-// bridge is `agent attach` within this process: two copy loops, and the end of
-// either is the end.
+// bridge is `agent attach` inside this process: two copy loops. The bridge ends when one of them ends.
 func bridge(path string) server.Bridge {
 	return func(in io.Reader, out, _ io.Writer) int {
 		c, err := net.Dial("unix", path)
@@ -154,17 +153,17 @@ func (y *yard) process(dir, socket string) (worker, error) {
 	return nil, errors.New("agent worker does not listen")
 }
 
-// close tells it to stop, as a kubelet does; idle, it ends with 0.
+// close sends TERM to the worker, as a kubelet does. An idle worker then exits with 0.
 func (p *process) close() error {
-	_ = p.proc.Signal(syscall.SIGTERM) // gone already: its status tells
+	_ = p.proc.Signal(syscall.SIGTERM) // if it has ended, its status shows that
 	if st := p.proc.Status(); st.Code != 0 {
 		return fmt.Errorf("agent worker ended with %d", st.Code)
 	}
 	return nil
 }
 
-// attach runs `agent attach` as a container runtime does: nobody stops it when
-// the client goes, its stdin ends.
+// attach runs `agent attach` as a container runtime does: when the client disconnects, its stdin ends, and it is
+// not stopped.
 func (y *yard) attach(dir string) server.Bridge {
 	return func(in io.Reader, out, errs io.Writer) int {
 		code, err := y.runAttach(dir, in, out, errs)
@@ -214,7 +213,7 @@ func (y *yard) runAttach(dir string, in io.Reader, out, errs io.Writer) (int, er
 	return p.Status().Code, nil
 }
 
-// clean ends the servers; an error tells of a goroutine or a process that is left.
+// clean stops the servers. It returns an error if a goroutine or a process is left.
 func (y *yard) clean() error {
 	processes, goroutines, err := y.leftovers()
 	if processes > 0 || goroutines != nil {
@@ -223,14 +222,12 @@ func (y *yard) clean() error {
 	return err
 }
 
-// leftovers ends the servers and looks for what is left: processes, and
-// goroutines. A kubelet waits 30 s for streams that do not come, and an API server
-// as long for the answers to its own.
+// leftovers stops the servers and finds processes and goroutines that are left. A kubelet waits 30 s for streams
+// that do not come, and an API server waits as long for the answers to its own streams.
 //
-// The servers' own SPDY connections now and then keep a shutdown that waits for
-// ever: a stream that was refused, or came as the connection was closed, is in
-// nobody's list any more when all are reset. The launcher's connections have no
-// goroutines of their own.
+// Sometimes a shutdown of the servers' own SPDY connections waits forever. A stream that was refused, or that
+// arrived while the connection was closed, is no longer in the list of streams when all are reset. The launcher's
+// connections have no goroutines of their own.
 func (y *yard) leftovers() (processes int, goroutines, err error) {
 	left, err := y.procs.left()
 	for _, p := range left {
@@ -250,7 +247,7 @@ func (y *yard) leftovers() (processes int, goroutines, err error) {
 	return len(left), goroutines, err
 }
 
-// cleanly records that nothing is left.
+// cleanly records how many processes and goroutines are left.
 func cleanly(y *yard, b *book) error {
 	processes, goroutines, err := y.leftovers()
 	if err != nil {

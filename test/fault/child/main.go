@@ -1,11 +1,10 @@
-// Command child is the process that the fault runs start in workers: it adds a
-// line to a file, writes seeded noise to stdout while it reads stdin, writes
-// the SHA-256 of what it read to stderr, and exits as told.
+// Command child is the process that the fault runs start in workers. It adds a line to a file, writes seeded noise
+// to stdout while it reads stdin, writes the SHA-256 sum of its input to stderr, and exits with CODE.
 //
 //	child STARTS SEED BYTES CODE
 //
-// With one argument, `tick`, it writes the numbers from 0 on, 8 bytes each, one
-// every 5 ms, until it is stopped.
+// With the single argument `tick`, it writes the numbers from 0 on, 8 bytes each, one every 5 ms, until it is
+// stopped.
 package main
 
 import (

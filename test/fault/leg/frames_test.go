@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// pieces cuts b at random, into pieces of up to about 40*most bytes.
+// pieces splits b randomly, into pieces of up to about 40*most bytes.
 func pieces(rng *rand.Rand, most int, b []byte) (list [][]byte) {
 	for len(b) > 0 {
 		n := 1 + rng.IntN(min(len(b), 1+rng.IntN(40)*rng.IntN(most)))
@@ -19,7 +19,7 @@ func pieces(rng *rand.Rand, most int, b []byte) (list [][]byte) {
 	return list
 }
 
-func TestATapCallsBeforeTheFrameHoweverItComes(t *testing.T) {
+func TestTapCallsBackBeforeTheFrame(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -56,12 +56,12 @@ func TestATapCallsBeforeTheFrameHoweverItComes(t *testing.T) {
 				passed, p = passed+n, p[n:]
 			}
 		}
-		require.GreaterOrEqual(t, called, at, "before its first byte, or, when its head came in parts,")
-		require.Less(t, called, at+wire.HeaderLen, "before its head was whole")
+		require.GreaterOrEqual(t, called, at, "the tap called back before the frame arrived")
+		require.Less(t, called, at+wire.HeaderLen, "the tap called back after the frame's whole header had passed")
 	}
 }
 
-func TestMessagesEndWhereTheyEnd(t *testing.T) {
+func TestMessageBoundaries(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))

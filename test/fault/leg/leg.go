@@ -25,15 +25,14 @@ type Leg struct {
 	mu     sync.Mutex
 	pairs  map[*pair]struct{}
 	newest *pair
-	next   *Strike // for the connection to come
+	next   *Strike // for the next connection
 	every  Strike  // each connection gets a copy, if After is set
 	closed bool
 
 	accepted []time.Time
 }
 
-// Listen makes a leg at an address ("127.0.0.1:0", or a path for "unix") that
-// leads to another. tap may be nil.
+// Listen makes a leg from an address ("127.0.0.1:0", or a path for "unix") to another address. tap may be nil.
 func Listen(network, address, toNetwork, to string, tap *Tap) (*Leg, error) {
 	ln, err := net.Listen(network, address)
 	if err != nil {
@@ -45,7 +44,7 @@ func Listen(network, address, toNetwork, to string, tap *Tap) (*Leg, error) {
 	return l, nil
 }
 
-// Addr is where the leg listens.
+// Addr returns the address where the leg listens.
 func (l *Leg) Addr() string { return l.ln.Addr().String() }
 
 func (l *Leg) accept(ctx context.Context) {
@@ -89,8 +88,8 @@ func (l *Leg) serve(ctx context.Context, near net.Conn) {
 	l.mu.Unlock()
 }
 
-// Arm lays s on the newest connection, or, while there is none, on the next: a
-// server may have answered before it has dialled on.
+// Arm sets s on the newest connection. If there is no connection, it sets s on the next one: a server may have
+// answered before it has dialed the next leg.
 func (l *Leg) Arm(s *Strike) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,22 +100,21 @@ func (l *Leg) Arm(s *Strike) {
 	l.newest.arm(s)
 }
 
-// ArmNext lays s on the connection that is made next; nil takes it away.
+// ArmNext sets s on the next connection. nil removes it.
 func (l *Leg) ArmNext(s *Strike) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.next = s
 }
 
-// Mortal lets every connection made from now on die by RST after n bytes of one
-// direction. 0 ends that.
+// Mortal makes every new connection die by RST after n bytes in one direction. 0 turns that off.
 func (l *Leg) Mortal(way Way, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.every.Way, l.every.After = way, n
 }
 
-// Cut resets every connection, stalled ones too.
+// Cut resets every connection, including stalled ones.
 func (l *Leg) Cut() { l.End(RST) }
 
 // Close ends the leg and every connection, and waits for its goroutines.
@@ -130,7 +128,7 @@ func (l *Leg) Close() {
 	l.wg.Wait()
 }
 
-// Dialer taps what a launcher sends, before it goes onto the first leg.
+// Dialer taps the frames that a launcher sends, before they enter the first leg.
 type Dialer struct {
 	link.Dialer
 	Tap *Tap
@@ -151,7 +149,7 @@ type tapped struct {
 	scanner scanner
 }
 
-// Write sends what comes before the frame waited for, calls back, and goes on.
+// Write sends the bytes before the awaited frame, calls back, and sends the rest.
 func (c *tapped) Write(p []byte) (int, error) {
 	done := 0
 	for done < len(p) {
@@ -172,35 +170,35 @@ func (c *tapped) Write(p []byte) (int, error) {
 // Fault is what a leg does to a connection.
 type Fault string
 
-// Faults.
+// The faults of a leg.
 const (
-	FIN       Fault = "FIN"       // orderly end of both halves; what still comes is dropped
+	FIN       Fault = "FIN"       // clean end of both directions; later bytes are dropped
 	RST       Fault = "RST"       // reset of both halves; on a unix socket a close with bytes unread
-	Stall     Fault = "stall"     // nothing passes any more, and nobody is told
+	Stall     Fault = "stall"     // nothing passes any more, and no side gets an error
 	Throttle  Fault = "throttle"  // 10 KB/s for half a second
 	Bytewise  Fault = "bytewise"  // 2 KiB of each direction in writes of one byte
-	Close1000 Fault = "close1000" // the protocol's orderly close without a status, then FIN
-	Forge     Fault = "forge"     // `Status: Success` on the error channel, orderly close, FIN
+	Close1000 Fault = "close1000" // the protocol's clean close without a status, then FIN
+	Forge     Fault = "forge"     // `Status: Success` on the error channel, clean close, FIN
 )
 
 // Way is a direction.
 type Way int
 
-// Directions.
+// The directions of a leg.
 const (
 	Down Way = iota // launcher to worker
 	Up              // worker to launcher
 )
 
-// Strike is one fault at one place of a connection.
+// Strike is one fault at one position of a connection.
 type Strike struct {
 	Fault Fault
 	Way   Way
-	// After is how many bytes of Way still pass on the connection.
+	// After is how many more bytes pass in the direction Way before the fault.
 	After int
-	// OneWay, for Stall: the other direction goes on.
+	// OneWay makes Stall stop only the direction Way.
 	OneWay bool
-	// Begin, if set, is called when it strikes, before anything is done.
+	// Begin, if set, is called when the fault strikes, before it has any effect.
 	Begin func()
 
 	struck atomic.Bool
@@ -212,8 +210,7 @@ func (s *Strike) Struck() bool { return s.struck.Load() }
 // Cuts reports whether the fault ends a connection, sooner or later.
 func (f Fault) Cuts() bool { return f != Throttle && f != Bytewise }
 
-// Stall silences the newest connection now, in both directions, and reports
-// whether there was one.
+// Stall silences the newest connection now, in both directions. It reports whether there is a connection.
 func (l *Leg) Stall() bool {
 	l.mu.Lock()
 	p := l.newest
@@ -227,8 +224,7 @@ func (l *Leg) Stall() bool {
 	return true
 }
 
-// End ends every connection at once, by FIN or by RST, and returns how many
-// there were.
+// End ends every connection at once, by FIN or by RST, and returns their number.
 func (l *Leg) End(f Fault) int {
 	l.mu.Lock()
 	all := slices.Collect(maps.Keys(l.pairs))
@@ -244,7 +240,7 @@ func (l *Leg) End(f Fault) int {
 	return len(all)
 }
 
-// Accepted returns when connections came, and forgets them.
+// Accepted returns the times at which connections were accepted, and clears the list.
 func (l *Leg) Accepted() []time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()

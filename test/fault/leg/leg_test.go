@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// sink accepts one connection and delivers all that came and why it ended.
+// sink accepts one connection. It delivers the received bytes and the error that ended the connection.
 func sink(t *testing.T, network, address string) (net.Listener, <-chan []byte, <-chan error) {
 	ln, err := net.Listen(network, address)
 	require.NoError(t, err)
@@ -33,7 +33,7 @@ func sink(t *testing.T, network, address string) (net.Listener, <-chan []byte, <
 	return ln, got, ended
 }
 
-func TestAStrikeLetsExactlySoManyBytesPass(t *testing.T) {
+func TestStrikePassesExactByteCount(t *testing.T) {
 	for _, network := range []string{"tcp4", "unix"} {
 		for _, f := range []leg.Fault{leg.FIN, leg.RST} {
 			for _, after := range []int{0, 1, 99, 5000} {
@@ -60,7 +60,7 @@ func TestAStrikeLetsExactlySoManyBytesPass(t *testing.T) {
 				}
 				c.Close()
 				if network == "tcp4" && f == leg.RST {
-					<-got // a reset may take back what was not read yet
+					<-got // a reset may drop bytes that were not read yet
 				} else {
 					require.Len(t, <-got, after, "%s %s", network, f)
 				}
@@ -71,7 +71,7 @@ func TestAStrikeLetsExactlySoManyBytesPass(t *testing.T) {
 	}
 }
 
-func TestSlowWaysLoseNothing(t *testing.T) {
+func TestSlowDirectionsLoseNothing(t *testing.T) {
 	for _, f := range []leg.Fault{leg.Throttle, leg.Bytewise} {
 		ln, got, ended := sink(t, "tcp4", "127.0.0.1:0")
 		l, err := leg.Listen("tcp4", "127.0.0.1:0", "tcp4", ln.Addr().String(), nil)
@@ -89,7 +89,7 @@ func TestSlowWaysLoseNothing(t *testing.T) {
 	}
 }
 
-func TestAStallTellsNobody(t *testing.T) {
+func TestStallReportsNoError(t *testing.T) {
 	ln, got, _ := sink(t, "tcp4", "127.0.0.1:0")
 	l, err := leg.Listen("tcp4", "127.0.0.1:0", "tcp4", ln.Addr().String(), nil)
 	require.NoError(t, err)

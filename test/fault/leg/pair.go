@@ -18,31 +18,30 @@ const (
 	bytewise     = 2 << 10
 )
 
-// pair is one connection through the leg. ends[Down] is the launcher's side,
-// from which Down comes.
+// pair is one connection through the leg. ends[Down] is the launcher's side, where the bytes of Down arrive.
 type pair struct {
 	ends     [2]net.Conn
 	tap      *Tap
 	scanner  scanner       // of Up, for tap
-	released chan struct{} // closed by cut: a stall is over
+	released chan struct{} // closed by cut: a stall ends
 
 	mu       sync.Mutex
 	strike   *Strike
-	done     bool // it has struck
+	done     bool // the fault has struck
 	drop     bool // read and throw away
 	stalled  [2]bool
 	slow     [2]slowness
 	isCut    bool
-	inject   Fault   // to be slipped in at the next boundary of Up
-	injected *Strike // that asked for it
+	inject   Fault   // to insert at the next boundary of Up
+	injected *Strike // the strike behind inject
 
 	upMu     sync.Mutex // held over writes to ends[Down]
 	messages messages
 }
 
-// slowness is how a direction passes for a while.
+// slowness is a temporary limit on the speed of one direction.
 type slowness struct {
-	left  int       // bytes still to go one by one
+	left  int       // number of bytes still to send one by one
 	until time.Time // throttled until then
 }
 
@@ -88,7 +87,7 @@ func (p *pair) run() {
 	}
 }
 
-// pump carries one direction until it ends; an error ends the other one too.
+// pump copies one direction until it ends. If it returns an error, the other direction ends too.
 func (p *pair) pump(way Way) error {
 	src, dst := p.ends[way], p.ends[1-way]
 	buf := make([]byte, chunk)
@@ -99,7 +98,7 @@ func (p *pair) pump(way Way) error {
 		}
 		if way == Up && p.tap != nil {
 			if n = p.tap.before(&p.scanner, buf[:n]); n == 0 {
-				n, _ = peek(src, buf) // the tap has been told: now it may pass
+				n, _ = peek(src, buf) // the tap has called back, so the frame may pass
 			}
 		}
 		pass, strike := p.admit(way, n)
@@ -126,7 +125,7 @@ func (p *pair) pump(way Way) error {
 	}
 }
 
-// half passes an orderly end on.
+// half forwards a clean end.
 func (p *pair) half(way Way, dst net.Conn, err error) error {
 	if err != nil {
 		return err
@@ -136,7 +135,7 @@ func (p *pair) half(way Way, dst net.Conn, err error) error {
 		return nil
 	}
 	if c, ok := dst.(interface{ CloseWrite() error }); ok {
-		_ = c.CloseWrite() // it may be gone: then its own pump says so
+		_ = c.CloseWrite() // if dst is closed, its own pump reports that
 	}
 	return nil
 }
@@ -147,7 +146,7 @@ func (p *pair) holds(way Way) bool {
 	return p.stalled[way]
 }
 
-// admit decides how many of n bytes pass now, and whether it strikes then.
+// admit returns how many of n bytes pass now, and the strike that follows them, if any.
 func (p *pair) admit(way Way, n int) (int, *Strike) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -165,7 +164,7 @@ func (p *pair) admit(way Way, n int) (int, *Strike) {
 	return s.After, s
 }
 
-// forward writes b as the present state of the connection has it.
+// forward writes b as the state of the connection requires: dropped, byte by byte, throttled, or as it is.
 func (p *pair) forward(way Way, b []byte) error {
 	p.mu.Lock()
 	drop, until := p.drop, p.slow[way].until
@@ -196,8 +195,7 @@ func (p *pair) forward(way Way, b []byte) error {
 	return p.write(way, b)
 }
 
-// write passes b on; upwards it keeps count of the messages, and slips in what
-// is due where one ends.
+// write forwards b. In the direction Up it follows the messages, and inserts a pending message when one ends.
 func (p *pair) write(way Way, b []byte) error {
 	if way == Down {
 		_, err := p.ends[Up].Write(b)
@@ -218,7 +216,7 @@ func (p *pair) write(way Way, b []byte) error {
 	return nil
 }
 
-// peek waits for bytes and copies them without taking them. 0 is the end.
+// peek waits for bytes and copies them without reading them. It returns 0 at the end of the stream.
 func peek(c net.Conn, buf []byte) (n int, err error) {
 	raw, err := c.(syscall.Conn).SyscallConn()
 	if err != nil {

@@ -9,38 +9,38 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Watch is a frame to wait for: of a type, and for DATA of a stream, the one
-// that has the byte at Offset.
+// Watch describes a frame to wait for, by its type. For DATA it is the frame of the stream that has the byte at
+// Offset.
 type Watch struct {
 	Type   wire.Type
 	Stream uint8
 	Offset uint64
 }
 
-// Tap looks at the frames of one direction. Its callback runs before the first
-// byte of the frame passes, with the frame's whole length.
+// Tap watches the frames of one direction. Its callback runs before the first byte of the frame passes, with the
+// length of the whole frame.
 type Tap struct {
 	mu    sync.Mutex
 	watch *Watch
 	hook  func(length int)
 }
 
-// On waits for one frame; the callback is called once.
+// On waits for one frame, and calls the hook once.
 func (t *Tap) On(w Watch, hook func(length int)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.watch, t.hook = &w, hook
 }
 
-// Off forgets what was waited for.
+// Off stops waiting.
 func (t *Tap) Off() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.watch, t.hook = nil, nil
 }
 
-// before returns how many bytes of b may pass before the frame waited for; with
-// none before it, it calls back and returns 0: then everything may pass.
+// before returns how many bytes of b may pass before the awaited frame. If the frame is next, it calls the hook and
+// returns 0. Then everything may pass.
 func (t *Tap) before(s *scanner, b []byte) int {
 	t.mu.Lock()
 	w, hook := t.watch, t.hook
@@ -62,7 +62,7 @@ func (t *Tap) before(s *scanner, b []byte) int {
 	return at
 }
 
-// scanner follows frames in a byte stream.
+// scanner parses frames in a byte stream.
 type scanner struct {
 	head []byte
 	left int
@@ -72,7 +72,7 @@ func (s *scanner) advance(b []byte) {
 	s.walk(b, func(int, []byte) bool { return true })
 }
 
-// find looks for a frame that w wants and whose head is whole in b.
+// find searches b for a frame that matches w and whose header is complete.
 func (s *scanner) find(b []byte, w Watch) (at, length int, found bool) {
 	look := scanner{head: append([]byte(nil), s.head...), left: s.left}
 	look.walk(b, func(pos int, head []byte) bool {
@@ -90,8 +90,8 @@ func (s *scanner) find(b []byte, w Watch) (at, length int, found bool) {
 	return at, length, found
 }
 
-// walk calls f for every head that is completed in b, with the place of its
-// first byte, which is negative when it came earlier.
+// walk calls f for every header that is completed in b, with the position of its first byte. The position is
+// negative if the header began in earlier bytes.
 func (s *scanner) walk(b []byte, f func(pos int, head []byte) bool) {
 	for i := 0; i < len(b); {
 		if s.left > 0 {
@@ -114,13 +114,13 @@ func (s *scanner) walk(b []byte, f func(pos int, head []byte) bool) {
 	}
 }
 
-// messages follows what a server sends: an HTTP answer's head, then WebSocket
-// frames (RFC 6455) or SPDY/3.1 ones, so that another can be put between two.
+// messages parses what a server sends: the head of an HTTP answer, then frames of WebSocket (RFC 6455) or SPDY/3.1.
+// So a message can be inserted between two frames.
 type messages struct {
-	head  []byte // what has come of the answer's head, then of a frame's
+	head  []byte // the bytes so far of the answer's head, then of a frame's head
 	kind  kind
-	left  int  // of the present frame
-	whole bool // the last byte taken ended a frame, or the head
+	left  int  // of the current frame
+	whole bool // the last byte ended a frame, or the head of the answer
 }
 
 type kind int
@@ -129,13 +129,13 @@ const (
 	undecided kind = iota
 	webSocket
 	spdy
-	opaque // no upgrade: nothing can be slipped in
+	opaque // no upgrade: nothing can be inserted
 )
 
-// boundary reports whether a message may be put in here.
+// boundary reports whether a message may be inserted here.
 func (m *messages) boundary() bool { return m.whole && (m.kind == webSocket || m.kind == spdy) }
 
-// take counts bytes up to the next boundary, at most len(b), and returns how many.
+// take counts bytes up to the next boundary, at most len(b), and returns their number.
 func (m *messages) take(b []byte) int {
 	m.whole = false
 	switch m.kind {
@@ -162,7 +162,7 @@ func (m *messages) take(b []byte) int {
 	return n + step
 }
 
-// size is the payload's length, once the frame's head is there.
+// size returns the payload's length if the frame's head is complete.
 func (m *messages) size() (int, bool) {
 	h := m.head
 	if m.kind == spdy {
@@ -174,7 +174,7 @@ func (m *messages) size() (int, bool) {
 	if len(h) < 2 {
 		return 0, false
 	}
-	switch n := int(h[1] & 0x7f); n { // servers do not mask
+	switch n := int(h[1] & 0x7f); n { // servers do not set the mask bit
 	case 126:
 		if len(h) < 4 {
 			return 0, false
@@ -190,7 +190,7 @@ func (m *messages) size() (int, bool) {
 	}
 }
 
-// answer takes the head of the HTTP answer and learns what follows.
+// answer consumes the head of the HTTP answer and sets kind to the protocol that follows.
 func (m *messages) answer(b []byte) int {
 	for i, c := range b {
 		m.head = append(m.head, c)
@@ -213,8 +213,7 @@ func (m *messages) answer(b []byte) int {
 
 const success = `{"metadata":{},"status":"Success"}`
 
-// last is the message by which a server ends a stream: with a status of
-// success, or without one.
+// last returns the message with which a server ends a stream: with a status of success, or without a status.
 func (m *messages) last(f Fault) []byte {
 	var b []byte
 	if m.kind == webSocket {
@@ -224,8 +223,8 @@ func (m *messages) last(f Fault) []byte {
 		}
 		return append(b, 0x88, 2, 0x03, 0xe8)
 	}
-	// Both client-go and our dialer open the error stream first, then stdin,
-	// stdout and stderr: 1, 3, 5, 7.
+	// Both client-go and our dialer open the error stream first, then stdin, stdout and stderr. The stream IDs are
+	// 1, 3, 5 and 7.
 	if f == Forge {
 		b = append(b, 0, 0, 0, 1, 1, 0, 0, byte(len(success)))
 		b = append(b, success...)
@@ -235,7 +234,7 @@ func (m *messages) last(f Fault) []byte {
 	return append(b, 0x80, 3, 0, 7, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0) // GOAWAY, OK
 }
 
-// carryOut does what s says; way is the direction that met it.
+// carryOut causes the fault of s. way is the direction in which the strike was reached.
 func (p *pair) carryOut(s *Strike, way Way) error {
 	if s.Begin != nil {
 		s.Begin()
@@ -260,8 +259,7 @@ func (p *pair) carryOut(s *Strike, way Way) error {
 		p.slow = [2]slowness{{left: bytewise}, {left: bytewise}}
 		p.mu.Unlock()
 	case Close1000, Forge:
-		// The rest of the message that is under way comes first; struck is
-		// noted when it has been slipped in.
+		// The rest of the current message comes first. slipIn sets struck when it has inserted the last message.
 		p.upMu.Lock()
 		defer p.upMu.Unlock()
 		p.mu.Lock()
@@ -274,24 +272,24 @@ func (p *pair) carryOut(s *Strike, way Way) error {
 	return nil
 }
 
-// abort resets both sides. A unix socket knows no reset; its peer gets
-// ECONNRESET when bytes of its own are unread, as those are that met the strike.
+// abort resets both sides. A unix socket has no reset. Its peer gets ECONNRESET if some of its bytes are unread,
+// and the bytes that reached the strike are.
 func (p *pair) abort() { p.cut() }
 
-// finish ends both directions in order and drops what still comes.
+// finish ends both directions cleanly and drops later bytes.
 func (p *pair) finish() {
 	p.mu.Lock()
 	p.drop = true
 	p.mu.Unlock()
 	for _, c := range p.ends {
 		if h, ok := c.(interface{ CloseWrite() error }); ok {
-			_ = h.CloseWrite() // gone already: as good
+			_ = h.CloseWrite() // the connection may have ended, which is fine
 		}
 	}
 }
 
-// slipIn sends what is to be injected if a message has just ended, and reports
-// whether it did. Called with upMu held.
+// slipIn sends the pending message if another message has just ended, and reports whether it did. The caller holds
+// upMu.
 func (p *pair) slipIn() bool {
 	p.mu.Lock()
 	what, s := p.inject, p.injected
@@ -299,7 +297,7 @@ func (p *pair) slipIn() bool {
 	if what == "" || !p.messages.boundary() {
 		return false
 	}
-	_, _ = p.ends[Down].Write(p.messages.last(what)) // a peer that has gone needs none
+	_, _ = p.ends[Down].Write(p.messages.last(what)) // a peer that has disconnected needs none
 	p.mu.Lock()
 	p.inject = ""
 	p.mu.Unlock()

@@ -17,35 +17,35 @@ import (
 	"github.com/musterhq/muster/test/fakekube"
 )
 
-// Bridge runs `agent attach` in a pod: it returns its exit code.
+// Bridge runs `agent attach` in a pod and returns its exit code.
 type Bridge func(stdin io.Reader, stdout, stderr io.Writer) int
 
-// Pod is a place that exec leads to.
+// Pod is the target of an exec.
 type Pod struct {
 	Name    string
 	Kubelet string // address at which the API server dials this pod's kubelet
 	Bridge  Bridge
-	// NoWebSocket and NoSPDY: the API server knows none of these for this pod's exec.
+	// NoWebSocket and NoSPDY disable a protocol in the API server for this pod's exec.
 	NoWebSocket, NoSPDY bool
 
 	mu      sync.Mutex
 	answers [2][]Answer
 }
 
-// The servers that can be told to refuse.
+// The servers that can refuse requests.
 const (
 	APIServer = iota
 	Kubelet
 )
 
-// Answer is given in place of the truth.
+// Answer is an error that replaces the real answer.
 type Answer struct {
 	Code  int
-	Plain bool   // as a server answers that does not know this upgrade
-	Given func() // called before it is
+	Plain bool   // plain text, as from a server that does not support this upgrade
+	Given func() // called before the answer is written
 }
 
-// Refuse lets one of the servers give these answers to the next requests.
+// Refuse makes one of the servers answer the next requests with these answers.
 func (p *Pod) Refuse(server int, answers ...Answer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,7 +63,7 @@ func (p *Pod) refusal(server int) (Answer, bool) {
 	return a, true
 }
 
-// Cluster is both servers.
+// Cluster is an API server and a kubelet.
 type Cluster struct {
 	servers [2]*http.Server
 	addrs   [2]string
@@ -92,22 +92,22 @@ func Start() (*Cluster, error) {
 		}
 		c.addrs[i] = ln.Addr().String()
 		c.servers[i] = &http.Server{Handler: mux}
-		c.wg.Go(func() { _ = c.servers[i].Serve(ln) }) // ends with Close
+		c.wg.Go(func() { _ = c.servers[i].Serve(ln) }) // Serve returns when Close is called
 	}
 	return c, nil
 }
 
-// Addr is where APIServer or Kubelet listens.
+// Addr returns the address of APIServer or Kubelet.
 func (c *Cluster) Addr(server int) string { return c.addrs[server] }
 
-// Add makes a pod known.
+// Add registers a pod.
 func (c *Cluster) Add(p *Pod) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pods[p.Name] = p
 }
 
-// Close ends the servers. Upgraded connections end with their peers.
+// Close closes the servers. Upgraded connections end when their peers end.
 func (c *Cluster) Close() {
 	for _, s := range c.servers {
 		if s != nil {
@@ -123,7 +123,7 @@ func (c *Cluster) pod(r *http.Request) *Pod {
 	return c.pods[r.PathValue("name")]
 }
 
-// exec is the API server's pods/exec.
+// exec serves pods/exec of the API server.
 func (c *Cluster) exec(w http.ResponseWriter, r *http.Request) {
 	p := c.pod(r)
 	if p == nil {
@@ -154,7 +154,7 @@ func (responder) Error(w http.ResponseWriter, _ *http.Request, _ error) {
 	refuse(w, Answer{Code: http.StatusInternalServerError})
 }
 
-// run is the kubelet's exec.
+// run serves exec of the kubelet.
 func (c *Cluster) run(w http.ResponseWriter, r *http.Request) {
 	p := c.pod(r)
 	if p == nil {
@@ -181,7 +181,7 @@ func refuse(w http.ResponseWriter, a Answer) {
 		w.Header().Set("Retry-After", "1")
 	}
 	if a.Plain {
-		http.Error(w, "this upgrade is not understood", a.Code)
+		http.Error(w, "this upgrade is not supported", a.Code)
 		return
 	}
 	fakekube.WriteStatus(w, a.Code, "")
