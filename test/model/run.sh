@@ -1,11 +1,10 @@
 #!/bin/sh
-# run.sh: check session.pml within the bounds below, and that each mutation of
-# it is found by the property that it breaks.
+# run.sh: check session.pml within the bounds below, and check that each mutation violates the property that it
+# should break.
 #
-# It writes the raw numbers to $MUSTER_OUT/raw/model.json (default: out/ of the
-# checkout) and records the rows; trails of what was found stay in
-# $MUSTER_OUT/model. Two checks run at a time. MEMLIM (MiB, default 900) bounds
-# each. Exit: 0 all as it should be, 1 not, or spin or gcc is missing.
+# It writes the raw numbers to $MUSTER_OUT/raw/model.json (default: out/ of the checkout) and records the rows.
+# Trails of violations stay in $MUSTER_OUT/model. Two checks run at a time. MEMLIM (MiB, default 900) limits each of
+# them. It exits with 1 if a check fails, or if spin or gcc is missing.
 set -eu
 cd "$(dirname "$0")"
 here=$(pwd)
@@ -15,11 +14,11 @@ work=$out/model
 limit=${MEMLIM:-900}
 
 for tool in spin gcc; do
-	command -v $tool >/dev/null || { echo "run.sh: no $tool here; Debian's packages are spin and gcc" >&2; exit 1; }
+	command -v $tool >/dev/null || { echo "run.sh: $tool not found; install Debian's packages spin and gcc" >&2; exit 1; }
 done
 
-# NAME BOUND...: the sound model. With "cycles" the search is for an execution
-# that does not end, otherwise for a violated property.
+# NAME BOUND...: the sound model. "cycles" searches for an execution that does not end; the others search for a
+# violated property.
 scenarios() {
 	cat <<-'END'
 	cut          -DCUTS=1 -DOUT=2 -DIN=1 -DCTL=1
@@ -49,7 +48,7 @@ mutations() {
 	END
 }
 
-# check NAME PAN-FLAGS CC-FLAGS SPIN-FLAGS: runs in a directory of its own and leaves what pan says in pan.txt.
+# check NAME PAN-FLAGS CC-FLAGS SPIN-FLAGS: runs in its own directory and leaves the output of pan in pan.txt.
 check() {
 	dir=$work/$1
 	rm -rf "$dir" && mkdir -p "$dir" && cd "$dir" && cp "$here/session.pml" .
@@ -64,7 +63,7 @@ number() { sed -n "$1" "$work/$2/pan.txt" | head -n 1; }
 states() { number 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$1"; }
 depth() { number 's/.*depth reached \([0-9]*\),.*/\1/p' "$1"; }
 errors() { number 's/.*errors: \([0-9]*\)$/\1/p' "$1"; }
-# complete: pan looked at every state within the bound.
+# complete: pan has searched every state within the bound.
 complete() { [ -n "$(errors "$1")" ] && ! grep -q -e 'not completed' -e 'max search depth' -e 'reached -DMEMLIM' "$work/$1/pan.txt"; }
 
 run_all() { # every second line of the list, from line $1 on

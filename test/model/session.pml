@@ -1,21 +1,21 @@
-/* The session protocol of exec/PROTOCOL.md, made checkable. README.md says what
- * is modelled and what is left out; run.sh sets the bounds and the mutations.
+/* A model of the session protocol of exec/PROTOCOL.md. README.md describes what
+ * is modeled and what is left out. run.sh sets the bounds and the mutations.
  *
- * A byte of a stream is its own offset: who takes byte k as the k-th has
- * neither lost nor doubled one. Index e is a launcher's epoch and at the same
- * time its session's id; index c is a connection, used once.
+ * A byte of a stream is its own offset: a reader that takes byte k as the k-th
+ * byte has neither lost nor doubled one. Index e is a launcher's epoch and also
+ * its session's id. Index c is a connection, which is used once.
  */
 #ifndef OUT
 #define OUT 2			/* bytes that the program writes */
 #endif
 #ifndef IN
-#define IN 1			/* bytes of stdin, all of which it reads before it ends */
+#define IN 1			/* bytes of stdin; the program reads all of them before it ends */
 #endif
 #ifndef CTL
-#define CTL 1			/* control numbers, all of which it needs before it ends */
+#define CTL 1			/* control numbers; the program needs all of them before it ends */
 #endif
 #ifndef CUTS
-#define CUTS 1			/* connections cut, dials given up */
+#define CUTS 1			/* connections cut, or dials given up */
 #endif
 #ifndef EPOCHS
 #define EPOCHS 1		/* launchers; the older may crash, or linger */
@@ -27,16 +27,16 @@
 #define LEASES 0		/* 1: the lease may run out, on either side */
 #endif
 #ifndef ENDS
-#define ENDS 0			/* 1: launchers say END, at any moment */
+#define ENDS 0			/* 1: launchers send END, at any moment */
 #endif
 #ifndef WINDOW
-#define WINDOW 2		/* bytes under way */
+#define WINDOW 2		/* unacknowledged bytes */
 #endif
 #ifndef CAP
 #define CAP 2			/* frames inside a connection, each way */
 #endif
 #ifndef NC
-#define NC (2 * EPOCHS - 1 + RESTARTS + 2 * CUTS)	/* one that is taken over dials again, and a late HELLO takes over */
+#define NC (2 * EPOCHS - 1 + RESTARTS + 2 * CUTS)	/* a launcher whose connection is replaced dials again, and a late HELLO replaces a connection */
 #endif
 #define NE (EPOCHS + 1)
 #define NONE 255
@@ -46,13 +46,13 @@ mtype = { Hello, Welcome, Refuse, Open, Opened, Unknown, Data, Fin, Ack, Control
 chan down[NC] = [CAP] of { mtype, byte, byte };	/* launcher to worker */
 chan up[NC] = [CAP] of { mtype, byte, byte };
 
-/* The properties by name, so that a violated assertion tells which: all stay false. */
+/* The properties by name, so that a violated assertion shows which one. All of them stay false. */
 bool no_byte_lost, no_byte_doubled, one_start, exit_once, no_false_success, fenced, flow_bounded,
 	controls_in_order, offsets_agree, progress, nothing_left, forgotten;
 
 /* A connection, as each end sees it. */
 mtype = { Fresh, Fenced, Serving, Stale, Gone };
-mtype wst[NC] = Fresh;		/* Stale: taken over; what the reader has buffered is left */
+mtype wst[NC] = Fresh;		/* Stale: replaced; only the reader's buffer is left */
 bool cut[NC], left[NC];		/* left: the launcher's end is closed */
 byte who[NC];			/* epoch of its launcher */
 byte dialled, cuts;
@@ -86,7 +86,7 @@ inline flush(ch) { do :: ch?_,_,_ :: empty(ch) -> break od }
 #define canAnswer(c) (!cut[c] && !left[c] && wst[c] == Serving && nfull(up[c]))
 #define mine(c, e) (w[e].conn == c)
 
-#ifdef START_BLIND		/* a stop or signal does not wait for a start under way */
+#ifdef START_BLIND		/* a stop or signal does not wait for a pending start */
 #define settled(e) true
 #else
 #define settled(e) (!w[e].starting)
@@ -107,7 +107,7 @@ inline hangup(c) {
 	if :: cur == c -> cur = NONE :: else fi
 }
 
-inline vanish() {		/* PID 1 is gone, and the streams into its container */
+inline vanish() {		/* PID 1 has ended, and so have the streams into its container */
 	running = false; cur = NONE; endOn = NONE; i = 0;
 	do
 	:: i < dialled -> wst[i] = Gone; flush(down[i]); i++
@@ -154,7 +154,7 @@ inline open(c, e, confirmed, received) {
 	fi
 }
 
-inline put(e, off, n) {		/* stdin, as flow.In does it */
+inline put(e, off, n) {		/* stdin, as in flow.In */
 	assert(no_byte_lost || off <= w[e].inNext);
 #ifdef NO_SKIP
 	assert(no_byte_doubled || off == w[e].inNext); w[e].inNext = w[e].inNext + n
@@ -172,7 +172,7 @@ inline carry(c, e, type, x, y) {
 		if
 		:: mine(c, e) && x > w[e].base ->
 			assert(offsets_agree || x <= w[e].made);
-			assert(no_byte_lost || x <= l[e].done);		/* what is freed here is written there */
+			assert(no_byte_lost || x <= l[e].done);		/* freed bytes have been written by the launcher */
 			w[e].base = x;
 			if :: x > w[e].sent -> w[e].sent = x :: else fi
 		:: else
@@ -199,7 +199,7 @@ inline carry(c, e, type, x, y) {
 #else
 		if :: true ->
 #endif
-			assert(fenced || who[c] == epoch);		/* nobody fenced off is obeyed */
+			assert(fenced || who[c] == epoch);		/* a fenced launcher has no effect */
 			ending = true; endOn = c; halt(epoch) fi
 	fi
 }
@@ -218,7 +218,7 @@ end:	do
 			assert(fenced || e >= welcomed && (e == 1 || !w[1].alive));
 			if :: e > welcomed -> welcomed = e :: else fi
 		fi }
-	/* Start on the connection that asked for it, which reads nothing meanwhile. */
+	/* The connection that requested the start runs it, and reads nothing until it is done. */
 	:: d_step { creating ->
 		creating = false;
 		if
@@ -227,14 +227,14 @@ end:	do
 			assert(one_start || w[e].starts <= 1);
 			assert(fenced || e >= welcomed);
 			if :: mine(c, e) -> w[e].oweOpened = true :: else fi
-		:: else							/* the container went down meanwhile */
+		:: else							/* the container has ended */
 		fi }
-	/* Between the look at whose session it is and the bytes another may attach. */
+	/* Another connection may attach between the check of the session's owner and this write. */
 	:: d_step { holding -> put(e, hoff, hn); holding = false; hoff = 0; hn = 0 }
 	:: atomic { (wst[c] == Serving || wst[c] == Stale) && !creating && !holding && nempty(down[c]) &&
 			(!(down[c]?[Control,_,_]) || settled(e)) ->
 		d_step { down[c]?type,x,y; carry(c, e, type, x, y); x = 0; y = 0; type = 0 } }
-	/* What is sent: nothing has to wait for anything else. */
+	/* Frames to send, in any order. */
 	:: d_step { canAnswer(c) && mine(c, e) && w[e].oweUnknown -> w[e].oweUnknown = false; up[c]!Unknown,0,0 }
 	:: d_step { canAnswer(c) && mine(c, e) && w[e].oweOpened -> w[e].oweOpened = false; up[c]!Opened,w[e].inNext,w[e].control }
 	:: d_step { canAnswer(c) && mine(c, e) && w[e].oweExit -> w[e].oweExit = false; up[c]!Exit,w[e].made,w[e].why }
@@ -246,7 +246,7 @@ end:	do
 	:: d_step { canAnswer(c) && mine(c, e) && w[e].exited && w[e].sent == w[e].made && !w[e].fin ->
 		w[e].fin = true; up[c]!Fin,w[e].made,0 }
 	:: d_step { endOn == c && canAnswer(c) && clean(epoch) -> up[c]!Ended,0,0; endOn = NONE; vanish() }
-	/* The end of the stream; what is unread is lost. */
+	/* The end of the stream. Unread frames are lost. */
 	:: d_step { (wst[c] != Gone && wst[c] != Fresh && !creating && !holding && (wst[c] == Stale || cut[c] || left[c])) -> hangup(c) }
 	:: d_step { wst[c] == Fresh && dialled > c && (cut[c] || left[c]) -> hangup(c) }
 	:: wst[c] == Gone && !creating && !holding -> break
@@ -267,7 +267,7 @@ end:	do
 
 /* ---- launcher */
 
-inline drop(e) {		/* the connection is gone, or given up */
+inline drop(e) {		/* the connection is lost, or given up */
 	left[l[e].conn] = true; flush(up[l[e].conn]);
 	l[e].conn = NONE; l[e].state = Down; l[e].on = false;
 	l[e].needOpen = false; l[e].needForget = false; l[e].needEnd = false
@@ -285,7 +285,7 @@ inline lose(e) {		/* no redial can help */
 	l[e].state = Lost;
 	if
 	:: l[e].over == 0 && l[e].exit && l[e].got == l[e].total ->
-#ifdef ABORT_ON_LOSS		/* what was received and not written is dropped */
+#ifdef ABORT_ON_LOSS		/* drop bytes that were received but not written */
 		succeed(e)
 #else
 		l[e].fin = true					/* the totals end the streams */
@@ -320,13 +320,13 @@ inline take(e, type, x, y) {
 	:: type == Data && l[e].over == 0 ->
 		assert(no_byte_lost || x <= l[e].got);
 		if :: x + y > l[e].got -> l[e].got = x + y :: else fi;
-		assert(flow_bounded || l[e].got - l[e].done <= WINDOW)	/* what arrives can be taken */
+		assert(flow_bounded || l[e].got - l[e].done <= WINDOW)	/* there is room for received bytes */
 	:: type == Fin && l[e].over == 0 -> assert(no_byte_lost || l[e].got == x); l[e].fin = true
 	:: type == Ack && l[e].over == 0 ->
 		assert(no_byte_lost || x <= w[e].inDone || instance != l[e].instance);
 		if :: x > l[e].base -> l[e].base = x :: else fi
 	:: type == Exit && l[e].over == 0 ->
-		assert(exit_once || !l[e].exit || l[e].total == x && l[e].why == y);	/* again, the same */
+		assert(exit_once || !l[e].exit || l[e].total == x && l[e].why == y);	/* a repeated EXIT is the same */
 		l[e].exit = true; l[e].total = x; l[e].why = y;
 #ifndef LATE_CONFIRM
 		l[e].confirmed = true
@@ -347,10 +347,10 @@ end:	do
 		assert(progress || dialled < NC);			/* redials come to an end */
 		c = dialled; dialled++; who[c] = e; l[e].conn = c; l[e].state = Dialling;
 		down[c]!Hello,e,0 }
-	/* A stream that was closed is read to its end; one that was cut, up to anywhere. */
+	/* A closed stream is read to its end, a cut stream up to any position. */
 	:: d_step { (l[e].state == Dialling || l[e].state == Up) && (cut[c] || (wst[c] == Stale || wst[c] == Gone) && empty(up[c])) -> drop(e) }
 	:: d_step { (l[e].state == Dialling || l[e].state == Up) && nempty(up[c]) -> up[c]?type,x,y; take(e, type, x, y); x = 0; y = 0; type = 0 }
-	/* What is sent. */
+	/* Frames to send. */
 	:: d_step { l[e].state == Up && l[e].needOpen && canSend(c) -> l[e].needOpen = false; down[c]!Open,l[e].confirmed,l[e].got }
 	:: d_step { l[e].state == Up && l[e].needForget && canSend(c) -> l[e].needForget = false; down[c]!Forget,0,0 }
 	:: d_step { l[e].state == Up && l[e].needEnd && canSend(c) -> l[e].needEnd = false; down[c]!End,0,0 }
@@ -358,22 +358,22 @@ end:	do
 	:: d_step { l[e].on && l[e].over == 0 && l[e].sent < IN && canSend(c) -> down[c]!Data,l[e].sent,1; l[e].sent++ }
 	:: d_step { l[e].on && l[e].over == 0 && l[e].sent + 1 < IN && canSend(c) -> down[c]!Data,l[e].sent,2; l[e].sent = l[e].sent + 2 }
 	:: d_step { l[e].on && l[e].over == 0 && l[e].sent == IN && !l[e].inFin && canSend(c) -> l[e].inFin = true; down[c]!Fin,IN,0 }
-#ifdef ACK_EARLY		/* received, not written */
+#ifdef ACK_EARLY		/* acknowledge received bytes, not written ones */
 	:: d_step { l[e].on && l[e].over == 0 && l[e].got > l[e].acked && canSend(c) -> l[e].acked = l[e].got; down[c]!Ack,l[e].got,0 }
 #else
 	:: d_step { l[e].on && l[e].over == 0 && l[e].done > l[e].acked && canSend(c) -> l[e].acked = l[e].done; down[c]!Ack,l[e].done,0 }
 #endif
 	/* The user's descriptor takes a byte. */
 	:: d_step { l[e].over == 0 && l[e].done < l[e].got && l[e].state != Crashed -> l[e].done++ }
-#ifdef FORGET_EARLY		/* with EXIT, before the bytes */
+#ifdef FORGET_EARLY		/* send FORGET with EXIT, before all bytes have arrived */
 	:: d_step { l[e].state == Up && l[e].over == 0 && l[e].exit && l[e].on && canSend(c) && !early -> early = true; down[c]!Forget,0,0 }
 #endif
 	:: d_step { l[e].over == 0 && l[e].exit && l[e].fin && l[e].done == l[e].total && l[e].state != Crashed ->
 		succeed(e); l[e].needForget = (l[e].state == Up && l[e].confirmed) }
-	/* The pod's status says that the container has ended, with 0. */
+	/* The pod's status shows that the container has ended with 0. */
 	:: d_step { !running && l[e].state != Lost && l[e].state != Crashed -> lose(e) }
 	:: d_step { ENDS && !l[e].ended && l[e].state == Up && e == 1 -> l[e].ended = true; l[e].needEnd = true }
-	/* Crash, and the successor, which need not wait for it. */
+	/* A crash, and the start of the successor, which need not wait for the crash. */
 	:: d_step { e < EPOCHS && l[e].state != Idle && l[e].state != Crashed && l[e].state != Lost && l[e + 1].state == Idle ->
 		if :: l[e].conn != NONE -> drop(e) :: else fi; l[e].state = Crashed }
 	:: d_step { l[e].state == Idle && (e == 1 || l[e - 1].state != Idle) -> l[e].state = Down }
@@ -381,7 +381,7 @@ end:	do
 	od
 }
 
-/* ---- faults, and what must hold when nothing can happen any more */
+/* ---- faults, and the properties when no step is possible any more */
 
 proctype Faults() {
 	byte i;
@@ -406,7 +406,7 @@ end:	do
 	:: timeout -> break
 	od;
 	atomic {
-		/* Frames got through, so everybody knows how it ended. */
+		/* Frames got through, so every launcher knows how its session ended. */
 		i = 1;
 		do
 		:: i < NE ->
