@@ -2,9 +2,14 @@
 //
 //	go run ./test/suite check
 //
-// The folders below it are what suites share, one package each: figure (rows and their raw
-// numbers), hangs (notes of hang reports), kube (kubectl and objects), audit (what the API server
-// was asked), program (other projects' programs), care (programs that write checkpoints), hosts
-// (names that ranks resolve), page (what programs write into docs), pipelines (the component, as
-// each SDK compiles it).
+// The folders below it are packages that suites share:
+//   - figure: rows and their raw numbers
+//   - hangs: notes of hang reports
+//   - kube: kubectl and objects
+//   - audit: requests to the API server
+//   - program: other projects' programs
+//   - care: programs that write checkpoints
+//   - hosts: names that ranks resolve
+//   - page: generated parts of docs
+//   - pipelines: the component, compiled with each SDK
 package main

@@ -25,13 +25,13 @@ import (
 )
 
 const usage = `usage:
-  go run ./test/suite check [NAME...]   recompute every row; 1 if one differs, misses its bar, or a NAME has no row
-  go run ./test/suite hangs             false hang reports in the runs of our suites so far: 1 if there is one, or no run
+  go run ./test/suite check [NAME...]   recompute every row; exit 1 if one differs or misses its bar, or a NAME has no row
+  go run ./test/suite hangs             false hang reports in the runs of our suites so far; exit 1 if there is one, or no run
   go run ./test/suite draw --seed N --parts N BINARY
-                                        a -run expression for one part of a compiled test's tests
-  go run ./test/suite nightly TARGET...  make them one after the other; what passed on this commit is not made again
+                                        a -run expression for one part of the tests of a compiled test
+  go run ./test/suite nightly TARGET...  make the targets one after the other; skip those that passed on this commit
   go run ./test/suite pair --before DIR --after DIR [--workers N] [--rounds N]
-                                        a launch with the agent of each DIR, turn by turn: seconds, and their ratio
+                                        a launch with the agent of each DIR, in turns: seconds, and their ratio
   go run ./test/suite man --bin DIR --to DIR  write manual pages of the programs in DIR; $SOURCE_DATE_EPOCH is their date
   go run ./test/suite reference          write the generated parts of docs/reference, with the programs in bin
   go run ./test/suite messages [DIR...]  errors and warnings (of the product's DIRs) that docs/troubleshooting does not explain
@@ -72,8 +72,8 @@ func run(args []string) error {
 	return errors.New(usage)
 }
 
-// unexplained prints the messages below dirs that have no entry in the catalog, and the lines of the catalog
-// that are no message.
+// unexplained prints the messages below dirs without an entry in the catalog, and the lines of the catalog that
+// match no message.
 func unexplained(dirs []string) error {
 	all, err := messages.Collect(".")
 	if err != nil {
@@ -98,8 +98,8 @@ func unexplained(dirs []string) error {
 // writeMan writes the manual pages.
 func writeMan(args []string) error {
 	fs := flag.NewFlagSet("man", flag.ExitOnError)
-	bin := fs.String("bin", "bin", "has agent and agent-launcher")
-	to := fs.String("to", "out/man", "the pages' `DIR`")
+	bin := fs.String("bin", "bin", "directory of agent and agent-launcher")
+	to := fs.String("to", "out/man", "write the pages to this `DIR`")
 	_ = fs.Parse(args) // ExitOnError
 	at := time.Now()
 	if epoch := os.Getenv("SOURCE_DATE_EPOCH"); epoch != "" {
@@ -116,27 +116,27 @@ func writeMan(args []string) error {
 	return err
 }
 
-// playNight plays the suites on what is checked out.
+// playNight plays the suites on the current checkout.
 func playNight(dir string, suites []string) error {
 	commit, err := exec.Command("git", "describe", "--always", "--dirty", "--abbrev=12").Output()
 	if err != nil {
 		return fmt.Errorf("ask git for the commit: %w", err)
 	}
 	name := strings.TrimSpace(string(commit))
-	if strings.HasSuffix(name, "-dirty") { // nobody knows what passed with which changes
+	if strings.HasSuffix(name, "-dirty") { // the changes have no name, so nothing that passed can be reused
 		name += time.Now().UTC().Format("-150405")
 	}
 	night := nightly.Night{Dir: filepath.Join(dir, "nightly"), Commit: name, Suites: suites, Out: os.Stdout, Play: nightly.Make}
 	return night.Run()
 }
 
-// playPair times a launch on fake workers under two builds.
+// playPair times a launch on fake workers with two builds.
 func playPair(args []string) error {
 	fs := flag.NewFlagSet("pair", flag.ExitOnError)
-	before := fs.String("before", "", "the one build's `DIR`")
-	after := fs.String("after", "", "the other's")
+	before := fs.String("before", "", "`DIR` of the first build")
+	after := fs.String("after", "", "`DIR` of the second build")
 	workers := fs.Int("workers", 60, "fake workers")
-	rounds := fs.Int("rounds", 12, "times for each")
+	rounds := fs.Int("rounds", 12, "how often to run each")
 	_ = fs.Parse(args) // ExitOnError
 	launch := pair.Pair{Before: *before, After: *after, Rounds: *rounds,
 		Args: []string{"run", "--fake", strconv.Itoa(*workers), "--", "mpirun.openmpi", "true"}}
@@ -150,11 +150,11 @@ func playPair(args []string) error {
 	return figure.Report("make fake-pair", "pair", times, figure.Row{Name: fmt.Sprintf("a launch on %d fake workers beside another commit's", *workers), Op: "<=", Bar: 1.05})
 }
 
-// drawPart prints the expression, and on stderr what it stands for.
+// drawPart prints a -run expression, and its seed and number of tests on stderr.
 func drawPart(args []string) error {
 	fs := flag.NewFlagSet("draw", flag.ExitOnError)
-	seed := fs.Uint64("seed", 0, "seeds that follow each other play all parts")
-	parts := fs.Int("parts", 4, "how many there are")
+	seed := fs.Uint64("seed", 0, "consecutive seeds play all parts")
+	parts := fs.Int("parts", 4, "number of parts")
 	_ = fs.Parse(args) // ExitOnError
 	if fs.NArg() != 1 {
 		return errors.New("draw takes the path of a compiled test")
@@ -184,7 +184,7 @@ func record(dir string, args []string) error {
 	fs.StringVar(&row.Command, "command", "", "that shows the figure")
 	_ = fs.Parse(args) // ExitOnError
 	if fs.NArg() > 0 {
-		return fmt.Errorf("record takes no %q", fs.Arg(0))
+		return fmt.Errorf("record: unexpected argument %q", fs.Arg(0))
 	}
 	row, err := figure.Record(dir, row)
 	if err != nil {
@@ -224,7 +224,7 @@ func check(dir string, wanted []string) error {
 	return nil
 }
 
-// countHangs prints what the suites noted, and keeps the sum as a figure.
+// countHangs prints the notes of the suites, and records their sum as a figure.
 func countHangs(dir string) error {
 	totals, err := hangs.Count(dir)
 	if err != nil {
@@ -255,7 +255,7 @@ func countHangs(dir string) error {
 	return nil
 }
 
-// number prints at most four significant digits of a fraction, and whole numbers whole.
+// number formats a fraction with at most four significant digits, and whole numbers without a fraction.
 func number(v float64) string {
 	if v == float64(int64(v)) {
 		return strconv.FormatInt(int64(v), 10)

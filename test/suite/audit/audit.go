@@ -23,7 +23,7 @@ type Request struct {
 	Code      int // of HTTP
 }
 
-// event is what we read of a line: see Event in k8s.io/apiserver/pkg/apis/audit/v1.
+// event is the part of a line that we read. See Event in k8s.io/apiserver/pkg/apis/audit/v1.
 type event struct {
 	Verb      string
 	UserAgent string
@@ -34,11 +34,11 @@ type event struct {
 	RequestReceivedTimestamp time.Time
 }
 
-// Since reads the requests that came at or after a moment. It is an error when there
-// are none: whoever asks has made some, so nobody writes that log.
+// Since reads the requests received at or after a time. If there are none, it returns an error: the caller has made
+// requests, so the server does not write this log.
 func Since(path string, from time.Time) ([]Request, error) {
 	base, extension := strings.TrimSuffix(path, filepath.Ext(path)), filepath.Ext(path)
-	files, err := filepath.Glob(base + "-*" + extension) // what was there before the log began anew
+	files, err := filepath.Glob(base + "-*" + extension) // older parts of the log, after rotation
 	if err != nil {
 		return nil, fmt.Errorf("read audit log: %w", err)
 	}
@@ -65,7 +65,7 @@ func read(path string, from time.Time) ([]Request, error) {
 	return parse(f, from)
 }
 
-// parse reads lines; a last one that is not whole is still being written.
+// parse reads lines. An incomplete last line is still being written, and is ignored.
 func parse(text io.Reader, from time.Time) (list []Request, err error) {
 	lines := bufio.NewReaderSize(text, 64<<10)
 	for {
@@ -92,8 +92,8 @@ func parse(text io.Reader, from time.Time) (list []Request, err error) {
 	}
 }
 
-// Of keeps the requests of our program of this name ("muster-controller") about objects
-// of a namespace, or of none, leases and watches left out.
+// Of returns the requests of our program with this name ("muster-controller") about objects of a namespace, or
+// about objects without a namespace. It leaves out leases and watches.
 func Of(list []Request, program, namespace string) (kept []Request) {
 	for _, r := range list {
 		if r.by(program) && (r.Namespace == namespace || r.Namespace == "") && r.Verb != "watch" && r.Resource != "leases" {
@@ -103,8 +103,8 @@ func Of(list []Request, program, namespace string) (kept []Request) {
 	return kept
 }
 
-// Forbidden keeps the answers 403, watches too, to our programs anywhere, and to
-// whoever has a token of the namespace.
+// Forbidden returns the requests answered with 403, including watches: those of our programs in any namespace, and
+// those with a token of the namespace.
 func Forbidden(list []Request, namespace string) (kept []Request) {
 	for _, r := range list {
 		ours := r.by("muster-controller") || r.by("muster-launcher") || strings.HasPrefix(r.User, "system:serviceaccount:"+namespace+":")
@@ -117,7 +117,7 @@ func Forbidden(list []Request, namespace string) (kept []Request) {
 
 func (r Request) by(program string) bool { return strings.HasPrefix(r.UserAgent, program+"/") }
 
-// Count counts by verb and resource, as in "create pods".
+// Count counts requests by verb and resource, such as "create pods".
 func Count(list []Request) map[string]int {
 	count := map[string]int{}
 	for _, r := range list {

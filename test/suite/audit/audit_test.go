@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// line is one as kube-apiserver 1.34 writes it, without what we do not read.
+// line returns a line as kube-apiserver 1.34 writes it, without the fields that we do not read.
 func line(second int, agent, user, verb, ref string, code int) string {
 	return fmt.Sprintf(`{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","stage":"ResponseComplete","verb":%q,"user":{"username":%q,"groups":["x"]},`+
 		`"userAgent":%q,"objectRef":{%s},"responseStatus":{"metadata":{},"code":%d},"requestReceivedTimestamp":"2026-11-22T13:48:%02d.902841Z"}`+"\n", verb, user, agent, ref, code, second)

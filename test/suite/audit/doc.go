@@ -1,6 +1,6 @@
-// Package audit reads an API server's audit log: what our programs ask for is
-// counted where it arrives, and not by themselves.
+// Package audit reads an API server's audit log. It counts our programs' requests in the server, not in the
+// programs.
 //
-// The log is that of test/lab/cluster ($MUSTER_AUDIT_LOG), a line for each request that
-// has ended. It is written before the answer is, so what a caller has the answer of is there.
+// The log is that of test/lab/cluster ($MUSTER_AUDIT_LOG). It has a line for each request that has ended. The
+// server writes the line before the answer, so a caller that has the answer finds the request in the log.
 package audit

@@ -1,4 +1,4 @@
-// Package await waits for tests: for a time, or until another program has come so far.
+// Package await makes tests wait: for a duration, or until another program has reached a state.
 package await
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Pause waits for d. It is an error when ctx ends before.
+// Pause waits for d. It returns an error if ctx ends first.
 func Pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -18,8 +18,9 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Until asks at once, and then every so often, until the answer is yes; an error beside that is its
-// own. An error before is asked again about, and stands beside that of ctx when this ends first.
+// Until calls so at once, and then at each interval, until the result is true. It then returns the error of that
+// call. After earlier errors it tries again. If ctx ends first, it returns the last of them together with the error
+// of ctx.
 func Until(ctx context.Context, every time.Duration, what string, so func() (bool, error)) error {
 	for {
 		yes, err := so()

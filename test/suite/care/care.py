@@ -1,9 +1,9 @@
 """A rank that needs other processes to write its checkpoint: care.py HOW.
 
-On TERM or INT it works with them for $CARE_SECONDS or two more, writes its checkpoint and exits
-with 0. HOW is what they are: pool (compile workers, as torch.compile has them), service (a
-server in a session of its own), subprocess, or spawned (the ranks are two children of a
-parent that waits, as torch.multiprocessing.spawn has it). If there is a checkpoint it ends at once."""
+On TERM or INT it works with them for $CARE_SECONDS more (default 2), writes its checkpoint and exits
+with 0. HOW is the kind of processes: pool (compile workers, like those of torch.compile), service (a
+server in its own session), subprocess, or spawned (the ranks are two children of a
+waiting parent, like torch.multiprocessing.spawn). If there is a checkpoint, it exits at once."""
 import glob, os, signal, socket, subprocess, sys, time
 
 SERVER = """

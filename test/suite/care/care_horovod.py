@@ -1,4 +1,4 @@
-"""care_torch.py with data loaders, as a rank of horovodrun. All ranks meet before one can be stopped."""
+"""care_torch.py with data loaders, as a rank of horovodrun. All ranks meet before any of them can be stopped."""
 import glob, sys
 
 import care_torch

@@ -1,4 +1,4 @@
-"""A process of JAX that computes for $CARE_SECONDS or two more when it is told to end, and saves."""
+"""A process of JAX. When it is stopped, it computes for $CARE_SECONDS more (default 2) and saves."""
 import glob, os, signal, sys, time
 
 if glob.glob("saved.*"):

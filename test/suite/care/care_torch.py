@@ -1,7 +1,7 @@
 """care.py with the real PyTorch: care_torch.py HOW.
 
-HOW is fork, spawn or forkserver (a DataLoader with such workers), compile (the pool that
-torch.compile has for its workers) or spawned (torch.multiprocessing.spawn)."""
+HOW is fork, spawn or forkserver (a DataLoader with such workers), compile (the pool of workers
+of torch.compile) or spawned (torch.multiprocessing.spawn)."""
 import glob, os, signal, sys, time
 
 import torch

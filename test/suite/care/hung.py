@@ -1,8 +1,8 @@
-"""Three ranks or more of which rank 1 hangs: hung.py TRANSPORT WAY SECONDS PORT.
+"""At least three ranks, of which rank 1 hangs: hung.py TRANSPORT WAY SECONDS PORT.
 
-TRANSPORT is gloo (PyTorch), plain (sockets) or mpi (mpi4py). All meet once; then rank 1
-hangs in load_batch, and the others wait for it in step, for SECONDS at most where
-that can be said; 0: for ever. plain meets at $HUNG_HOST, 127.0.0.1 if that is not set.
+TRANSPORT is gloo (PyTorch), plain (sockets) or mpi (mpi4py). All ranks meet once. Then rank 1
+hangs in load_batch, and the others wait for it in step, for at most SECONDS if the
+transport has a timeout; 0: forever. plain meets at $HUNG_HOST (default 127.0.0.1).
 """
 import ctypes
 import os

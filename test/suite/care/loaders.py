@@ -1,8 +1,8 @@
 """A rank whose data come from other processes: loaders.py METHOD.
 
-The death of one of these is an error to it, as it is to PyTorch's DataLoader. It writes
-its checkpoint on TERM or INT, which takes $CARE_SECONDS or two, and exits with 0. METHOD is how
-multiprocessing starts a process: fork, spawn or forkserver. If there is a checkpoint it ends at once."""
+The end of one of these processes is an error, as in PyTorch's DataLoader. On TERM or INT the rank writes
+its checkpoint, which takes $CARE_SECONDS (default 2), and exits with 0. METHOD is how
+multiprocessing starts a process: fork, spawn or forkserver. If there is a checkpoint, it exits at once."""
 import glob, multiprocessing, os, signal, sys, time
 
 me = next((os.environ[n] for n in ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK") if n in os.environ), "0")
@@ -41,7 +41,7 @@ def check():
 if __name__ == "__main__":
     if glob.glob("saved.*"):
         sys.exit(0)
-    os.environ["RANK"] = me  # many programs set it where nobody else has
+    os.environ["RANK"] = me  # many programs set it if it is not set
     context = multiprocessing.get_context(sys.argv[1])
     loaders = [context.Process(target=load, args=(n,), daemon=True) for n in range(2)]
     for one in loaders:

@@ -8,32 +8,31 @@ import (
 //go:embed *.py
 var sources embed.FS
 
-// Lay writes the sources of all programs into the directory dir.
+// Lay writes the sources of all programs to the directory dir.
 func Lay(dir string) error { return os.CopyFS(dir, sources) }
 
-// Source returns the source of the program of that file name.
+// Source returns the source of the program with that file name.
 func Source(name string) ([]byte, error) { return sources.ReadFile(name) }
 
-// Program is a program that writes a checkpoint when it is told to end, and what starts its
-// ranks.
+// Program is a program that writes a checkpoint when it is stopped, and the launcher of its ranks.
 type Program struct {
 	Name      string
 	Framework string   // "": the command runs in the launcher, as mpirun does
-	Each      int      // ranks that save, of each worker
+	Each      int      // ranks on each worker that write a checkpoint
 	Command   []string // a leading @ stands for the directory of the sources
-	Missing   string   // what it needs and the caller lacks; "": nothing
-	Lingers   bool     // it does not end when another rank has gone: JAX and torchrun wait for it
+	Missing   string   // a requirement that is not installed; "": none
+	Lingers   bool     // it does not end when another rank has ended: JAX and torchrun wait for that rank
 }
 
-// Tools is where the programs find what they run with.
+// Tools has the paths of what the programs need.
 type Tools struct {
 	Python     string
 	Numactl    string
-	Torch, JAX string            // Pythons of environments that have these packages
-	Missing    map[string]string // why torch, jax or numactl is not there
+	Torch, JAX string            // Pythons of environments with these packages
+	Missing    map[string]string // why torch, jax or numactl is missing
 }
 
-// Programs returns those that Muster starts on the workers.
+// Programs returns the programs whose ranks Muster starts on the workers.
 func Programs(at Tools) []Program {
 	const plain, torchrun = "plain", "torchrun"
 	python, noTorch := at.Python, at.Missing["torch"]
@@ -60,13 +59,13 @@ func Programs(at Tools) []Program {
 	}
 }
 
-// MPI returns the program whose ranks that mpirun starts.
+// MPI returns the program whose ranks mpirun starts.
 func MPI(name, mpirun, python string) Program {
 	return Program{name, "", 1, []string{mpirun, python, "@loaders.py", "fork"}, "", false}
 }
 
-// Horovod returns the program whose ranks horovodrun starts over ssh. PATH must have horovodrun
-// and the Python of its environment, and PYTHONPATH the packages of PyTorch.
+// Horovod returns the program whose ranks horovodrun starts over ssh. PATH must have horovodrun and the Python of
+// its environment, and PYTHONPATH the packages of PyTorch.
 func Horovod() Program {
 	return Program{"Horovod", "", 1, []string{"horovodrun", "--gloo", "python", "@care_horovod.py"}, "", false}
 }

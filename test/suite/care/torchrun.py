@@ -1,8 +1,8 @@
-"""torchrun, as far as a stop goes: torchrun.py RANKS SECONDS SCRIPT...
+"""Stops ranks as torchrun does: torchrun.py RANKS SECONDS SCRIPT...
 
-It starts ranks with numbers of their own. On TERM it asks them with TERM, and kills
-those that live SECONDS later: 30 in the real one (multiprocessing/api.py, close). A rank
-that fails has the others ended in the same way."""
+It starts RANKS ranks, each with its own number. On TERM it sends TERM to the ranks, and kills
+the remaining ones SECONDS later: 30 in the real torchrun (multiprocessing/api.py, close). If a rank
+fails, it stops the others in the same way."""
 import os, signal, subprocess, sys, time
 
 count, wait, script = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]

@@ -29,10 +29,10 @@ func TestPartsPlayEachTestOnce(t *testing.T) {
 	slices.Reverse(names)
 	again, err := Part(names, 7, 4)
 	require.NoError(t, err)
-	require.Equal(t, one, again, "the order of names does not matter")
+	require.Equal(t, one, again, "the order of names must not matter")
 	other, err := Part(names, 11, 4)
 	require.NoError(t, err)
-	require.NotEqual(t, one, other, "the same part of the next shuffle")
+	require.NotEqual(t, one, other, "the same part of the next shuffle must differ")
 }
 
 func TestPartsAreNeverEmpty(t *testing.T) {

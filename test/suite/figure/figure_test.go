@@ -81,7 +81,7 @@ func TestRecordComputesTheValue(t *testing.T) {
 	}
 	rows, err := Read(dir)
 	require.NoError(t, err)
-	require.Len(t, rows, 5, "what could not be computed is not recorded")
+	require.Len(t, rows, 5, "a row whose value cannot be computed is not recorded")
 	require.Equal(t, "ms", rows[2].Unit)
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Series is a list of raw numbers and the way to one value.
+// Series is a list of raw numbers, with the rule that reduces them to one value.
 type Series struct {
 	Unit    string    `json:"unit"`
 	Samples []float64 `json:"samples"`
@@ -20,7 +20,7 @@ type Series struct {
 	Over   []float64 `json:"over,omitempty"`
 }
 
-// Value reduces the series. A series without samples has no value, only a count.
+// Value reduces the series. A series without samples has a count, but no other value.
 func (s Series) Value() (float64, error) {
 	if s.Reduce == "count" {
 		return float64(len(s.Samples)), nil
@@ -55,7 +55,7 @@ func (s Series) Value() (float64, error) {
 	return 0, fmt.Errorf("unknown reduce %q", s.Reduce)
 }
 
-// Median is the middle of samples, of which there is at least one.
+// Median returns the median of samples, which must not be empty.
 func Median(samples []float64) float64 {
 	s := slices.Sorted(slices.Values(samples))
 	if n := len(s); n%2 == 0 {
@@ -64,14 +64,13 @@ func Median(samples []float64) float64 {
 	return s[len(s)/2]
 }
 
-// WriteRaw writes v as JSON to raw/NAME.json below dir and returns the path to
-// put into Row.Log.
+// WriteRaw writes v as JSON to raw/NAME.json below dir and returns the path for Row.Log.
 func WriteRaw(dir, name string, v any) (log string, err error) {
 	log = filepath.Join("raw", name+".json")
 	return log, Save(dir, log, v)
 }
 
-// Save writes v as JSON to NAME below dir, for people and programs that want more than rows.
+// Save writes v as JSON to NAME below dir, for readers that need more than rows.
 func Save(dir, name string, v any) error {
 	data, err := json.MarshalIndent(v, "", " ")
 	if err == nil {
@@ -86,7 +85,7 @@ func Save(dir, name string, v any) error {
 	return nil
 }
 
-// measure reads the value at log below dir, and its unit if the raw file says one.
+// measure returns the value at log below dir, and its unit if the raw file has one.
 func measure(dir, log string) (value float64, unit string, err error) {
 	defer func() {
 		if err != nil {

@@ -15,11 +15,11 @@ import (
 type Row struct {
 	Name    string  `json:"name"`
 	Value   float64 `json:"value"`
-	Op      string  `json:"op"` // <=, >=, ==; empty: the figure is shown only
+	Op      string  `json:"op"` // <=, >=, ==; empty: the figure has no bar
 	Bar     float64 `json:"bar"`
 	Unit    string  `json:"unit"`
 	Pass    bool    `json:"pass"`
-	Command string  `json:"command"` // that shows it
+	Command string  `json:"command"` // the command that measures it
 	Log     string  `json:"log"`     // raw numbers: PATH or PATH#KEY below Dir
 }
 
@@ -54,8 +54,8 @@ func (r *Row) fill(dir string) error {
 	return err
 }
 
-// Dir is the directory of the figures: $MUSTER_OUT, else out/ of the module
-// that the working directory lies in.
+// Dir returns the directory of the figures: $MUSTER_OUT, or else out/ of the module that contains the working
+// directory.
 func Dir() (string, error) {
 	if dir := os.Getenv("MUSTER_OUT"); dir != "" {
 		return filepath.Abs(dir)
@@ -64,7 +64,7 @@ func Dir() (string, error) {
 	return filepath.Join(root, "out"), err
 }
 
-// Root is the nearest directory upwards that has a go.mod and a cmd directory.
+// Root returns the nearest directory with a go.mod and a cmd directory, from the working directory upward.
 func Root() (string, error) {
 	wd, err := os.Getwd()
 	if err != nil {
@@ -82,9 +82,8 @@ func Root() (string, error) {
 	}
 }
 
-// Record computes the row's value and pass from its raw numbers and merges it
-// by name into SUITE.json. It returns the row as written; a row that does not
-// pass is no error.
+// Record computes the row's value and pass from its raw numbers, and merges the row by name into SUITE.json. It
+// returns the row as written. A row that does not pass is not an error.
 func Record(dir string, row Row) (Row, error) {
 	if row.Name == "" {
 		return row, errors.New("record figure: no name")
@@ -123,7 +122,7 @@ func Record(dir string, row Row) (Row, error) {
 	return row, nil
 }
 
-// Read returns the rows as they were written.
+// Read returns the rows as written.
 func Read(dir string) ([]Row, error) {
 	data, err := os.ReadFile(filepath.Join(dir, "SUITE.json"))
 	if err != nil {
@@ -148,7 +147,7 @@ func lock(path string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// replace writes a file so that a reader sees the old or the new one whole.
+// replace writes a file atomically: a reader sees the old content or the new one.
 func replace(path string, data []byte) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".")
 	if err != nil {
@@ -162,9 +161,9 @@ func replace(path string, data []byte) error {
 	return os.Rename(tmp.Name(), path)
 }
 
-// Keep writes raw numbers to raw/NAME.json below dir, and records the rows that are computed from
-// them: the Log of each is its key there, or empty for the file as a whole. It returns the rows as
-// they were written; a missed bar is no error.
+// Keep writes raw numbers to raw/NAME.json below dir, and records the rows computed from them. The Log of each row
+// is its key in the raw numbers, or empty for the whole file. It returns the rows as written. A missed bar is not
+// an error.
 func Keep(dir, command, name string, raw any, rows ...Row) ([]Row, error) {
 	log, err := WriteRaw(dir, name, raw)
 	if err != nil {
@@ -186,7 +185,7 @@ func Keep(dir, command, name string, raw any, rows ...Row) ([]Row, error) {
 	return kept, nil
 }
 
-// Report keeps rows in Dir, and prints them. A row that misses its bar is an error.
+// Report records rows in Dir, and prints them. It returns an error if a row misses its bar.
 func Report(command, name string, raw any, rows ...Row) error {
 	dir, err := Dir()
 	if err != nil {
@@ -199,7 +198,7 @@ func Report(command, name string, raw any, rows ...Row) error {
 	return errors.Join(err, Missed(kept))
 }
 
-// Missed is an error with a line for every row that misses its bar.
+// Missed returns an error with a line for every row that misses its bar.
 func Missed(rows []Row) error {
 	var missed error
 	for _, row := range rows {
@@ -210,7 +209,7 @@ func Missed(rows []Row) error {
 	return missed
 }
 
-// String is the row for a terminal: its value, and its bar if it has one.
+// String returns the row for a terminal: its value, and its bar if it has one.
 func (r Row) String() string {
 	line := fmt.Sprintf("%-80s %10.4g %s", r.Name, r.Value, r.Unit)
 	if r.Op != "" {
@@ -219,15 +218,14 @@ func (r Row) String() string {
 	return line
 }
 
-// Verdict is what Check found about a row.
+// Verdict is the result of Check for a row.
 type Verdict struct {
 	Row
-	Faults []string // empty: the row is true, and passes
+	Faults []string // empty: the row is correct, and passes
 }
 
-// Check computes every row again from its raw numbers. A row is faulty when its
-// value or pass differ from that, when it does not pass, or when its raw
-// numbers cannot be read; so is each wanted name that has no row.
+// Check computes every row again from its raw numbers. A row is faulty if its value or pass differs, if it does not
+// pass, or if its raw numbers cannot be read. A wanted name without a row is faulty too.
 func Check(dir string, wanted []string) ([]Verdict, error) {
 	rows, err := Read(dir)
 	if err != nil {

@@ -1,12 +1,12 @@
-// Package hangs counts the hangs that launchers reported in the runs of our suites, where
-// nothing hangs: each report is a false one.
+// Package hangs counts the hangs that launchers reported in the runs of our suites. Nothing hangs there, so each
+// report is false.
 //
-// A suite notes every run of a launcher that was not told when to call it a hang. The notes
-// are lines of $MUSTER_OUT/hangs/SUITE.jsonl, which several processes may append to, and
-// Count reads them. The suites' runs are short: the default of --hang-after is for runs of
-// half an hour, but a rank that ends with 0 while others go on is reported after a minute.
+// A suite records every run in which the launcher has its default limits for a hang. The notes are lines of
+// $MUSTER_OUT/hangs/SUITE.jsonl, to which several processes may append, and Count reads them. The suites' runs are
+// short. The default of --hang-after is for runs of half an hour, but a rank that ends with 0 while others are
+// running is reported after a minute.
 //
-// It does not judge whether a run hangs, and it removes no notes.
+// The package does not judge whether a run hangs, and it removes no notes.
 package hangs
 
 import (
@@ -22,18 +22,18 @@ import (
 	"time"
 )
 
-// run is one note.
+// run is the note of one run.
 type run struct {
 	Name    string   `json:"name"`
 	Seconds float64  `json:"seconds"`
 	Said    []string `json:"said,omitempty"` // the reports
 }
 
-// reports are the sentences by which a launcher says that a run does nothing.
+// reports returns the messages with which a launcher reports that a run has no activity.
 func reports() []string { return []string{" seems to hang: ", ", and no activity for "} }
 
-// Asked reports whether words, a command line or an environment, tell the launcher when a
-// run hangs: what it reports then is wanted.
+// Asked reports whether words, a command line or an environment, set the launcher's limits for a hang. If so, its
+// reports are expected.
 func Asked(words []string) bool {
 	return slices.ContainsFunc(words, func(word string) bool {
 		for _, prefix := range []string{"--hang-after", "--exit-within", "MUSTER_HANG_AFTER=", "MUSTER_EXIT_WITHIN="} {
@@ -45,8 +45,7 @@ func Asked(words []string) bool {
 	})
 }
 
-// Note takes down a run below dir: what it is called, how long it took and what the launcher
-// printed.
+// Note records a run below dir: its name, how long it took, and the launcher's output.
 func Note(dir, suite, name string, took time.Duration, printed string) error {
 	one := run{Name: name, Seconds: took.Seconds()}
 	for line := range strings.Lines(printed) {
@@ -65,22 +64,22 @@ func Note(dir, suite, name string, took time.Duration, printed string) error {
 	if err != nil {
 		return fmt.Errorf("note a run: %w", err)
 	}
-	_, err = f.Write(append(text, '\n')) // at once: others append too
+	_, err = f.Write(append(text, '\n')) // one write, because others append too
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("note a run: %w", err)
 	}
 	return nil
 }
 
-// Total is what the notes of a suite come to.
+// Total is the sum of the notes of a suite.
 type Total struct {
 	Suite   string
 	Runs    int
 	Longest time.Duration
-	Said    []string // the reports, each after the name of its run
+	Said    []string // the reports, each with the name of its run
 }
 
-// Count adds up the notes below dir, a total for each suite.
+// Count adds up the notes below dir, with a total for each suite.
 func Count(dir string) (all []Total, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "hangs", "*.jsonl"))
 	if err != nil {

@@ -7,15 +7,13 @@ import (
 	"strings"
 )
 
-// Port is the first port of the runs: below those that launchers choose.
+// Port is the first port of the runs. It is below the ports that launchers choose.
 const Port = 18000
 
-// Answer is the port, of the runs' block, by which a host without a port is
-// dialled, and where processes meet.
+// Answer is the port, in the block of the runs, for dialing a host without a port. It is also where processes meet.
 const Answer = Port + 900
 
-// Ports are those on which every host answers: the meeting places, the processes'
-// own, and Answer.
+// Ports returns the ports on which every host answers: the rendezvous ports, the processes' own ports, and Answer.
 func Ports() []int {
 	ports := []int{Answer, Port, Port + 1}
 	for i := range 16 {
@@ -33,7 +31,7 @@ var (
 	dial string
 )
 
-// Programs gives the files of a directory that is first in PATH and in PYTHONPATH.
+// Programs returns the files of a directory that must be first in PATH and in PYTHONPATH.
 func Programs() map[string]string {
 	files := map[string]string{"listen.py": listen, "dial.py": dial, "paddle/distributed/launch.py": seen}
 	for _, name := range []string{"seen.py", "torchrun", "accelerate", "horovodrun", "deepspeed", "ray"} {
@@ -42,16 +40,16 @@ func Programs() map[string]string {
 	return files
 }
 
-// Who are the workers that a host must be, seen from a process on worker own.
-type Who func(own int) []int
+// Expected returns the workers that a host may be, for a process on worker own.
+type Expected func(own int) []int
 
 func own(own int) []int { return []int{own} }
 func every(int) []int   { return []int{0, 1, 2} }
 
-func these(workers ...int) Who { return func(int) []int { return workers } }
+func these(workers ...int) Expected { return func(int) []int { return workers } }
 
-// and the process's own worker.
-func (w Who) andOwn() Who {
+// andOwn returns w with the process's own worker added.
+func (w Expected) andOwn() Expected {
 	return func(own int) []int {
 		list := append(slices.Clone(w(own)), own)
 		slices.Sort(list)
@@ -59,29 +57,29 @@ func (w Who) andOwn() Who {
 	}
 }
 
-// Want is one variable, or one option of the command, that holds hosts.
+// Want is one variable, or one option of the command, that contains hosts.
 type Want struct {
 	Name  string // "MASTER_ADDR", "--master_addr"
-	Who   Who
-	Port  string // the variable or option that has its port; "": beside the host, or none
-	Slots bool   // the number beside a host is one of slots
+	Who   Expected
+	Port  string // the variable or option that has its port; "": the port follows the host, or there is none
+	Slots bool   // the number after a host is its number of slots
 	Only  []int  // workers whose processes have it; nil: all
-	Rare  bool   // not every process has it
+	Rare  bool   // some processes do not have it
 }
 
-// Case is one way to use a framework, on three workers.
+// Case is one way to use a framework, with three workers.
 type Case struct {
 	Name, Framework string
 	Flags           []string
 	Command         []string
-	Processes       int // on the workers; 0: one, in the launcher
+	Processes       int // on the workers; 0: one process in the launcher
 	Wants           []Want
 }
 
-// Argv is the command line of `agent`, with flags of the place; dir has Programs.
+// Argv returns the command line of `agent`, with the flags place. dir has the Programs.
 func (c Case) Argv(dir string, place ...string) []string {
 	argv := []string{"run", "--framework=" + c.Framework, fmt.Sprintf("--port=%d", Port), "--output=plain", "--env=HOSTS_CASE=" + c.Name}
-	if c.Processes == 0 { // a stand-in that stays in the launcher
+	if c.Processes == 0 { // a stand-in for a command that stays in the launcher
 		argv = slices.DeleteFunc(argv, func(word string) bool { return word == "--output=plain" })
 		argv = append(argv, "--exit=command")
 	}
@@ -92,13 +90,12 @@ func (c Case) Argv(dir string, place ...string) []string {
 	return argv
 }
 
-// Meeting is the flag that lets the processes of a case wait for each other at
-// the listener of address.
+// Meeting returns the flag that makes the processes of a case wait for each other at the listener of address.
 func (c Case) Meeting(address string) string {
 	return fmt.Sprintf("--env=HOSTS_MEET=%s:%d %d", address, Answer, c.Processes)
 }
 
-// hostfiles are what every command in the launcher is told.
+// hostfiles returns the variables that every command in the launcher gets.
 func hostfiles() []Want {
 	return []Want{
 		{Name: "OMPI_MCA_orte_default_hostfile", Who: every}, {Name: "PRTE_MCA_prte_default_hostfile", Who: every},
@@ -106,13 +103,13 @@ func hostfiles() []Want {
 	}
 }
 
-// Cases are all of them. What a case does not list must hold no host.
+// Cases returns all cases. A variable that a case does not list must not contain a host.
 func Cases() []Case {
 	script := []string{"python3", "-u", "{dir}/seen.py"}
 	files := hostfiles()
 	first := these(0)
 	master := Want{Name: "MASTER_ADDR", Who: first, Port: "MASTER_PORT"}
-	below := Want{Name: "PET_MASTER_ADDR", Who: first, Port: "PET_MASTER_PORT"} // for a torchrun behind a script
+	below := Want{Name: "PET_MASTER_ADDR", Who: first, Port: "PET_MASTER_PORT"} // for a torchrun that a script starts
 	return []Case{
 		{Name: "mpi", Framework: "mpi", Command: script, Wants: files},
 		{Name: "openmpi", Framework: "openmpi", Command: script, Wants: files[:2]},
@@ -160,7 +157,7 @@ func Cases() []Case {
 	}
 }
 
-// Endpoints lists what is to be dialled, each once.
+// Endpoints returns the endpoints to dial, without duplicates.
 func Endpoints(found []Found) (list []string) {
 	for _, f := range found {
 		list = append(list, f.Endpoints...)
@@ -169,9 +166,8 @@ func Endpoints(found []Found) (list []string) {
 	return slices.Compact(list)
 }
 
-// Judge says, of the answers that worker from had by dial.py, what is wrong: a
-// host that does not resolve or answer, that is another one than is meant, or a
-// worker that is meant and not named.
+// Judge checks the answers that dial.py got on worker from, and returns what is wrong. That is a host that does not
+// resolve or answer, a host that is not the expected worker, or an expected worker that is not named.
 func Judge(found []Found, from string, answers map[string]string) (wrong []string) {
 	for _, f := range found {
 		var met []string

@@ -1,15 +1,12 @@
-// Package hosts proves that what Muster exports leads to the workers. For every
-// built-in framework a run of three workers is prepared by the real launcher
-// ([Cases]); a stand-in for the user's program tells what each process was given;
-// each host in it is resolved and dialled from every worker, and has to be the
-// worker that is meant.
+// Package hosts proves that the hosts that Muster exports are the workers. For every built-in framework, the real
+// launcher prepares a run of three workers ([Cases]). A stand-in for the user's program prints what each process
+// was given. Each host in its output is resolved and dialed from every worker, and must be the expected worker.
 //
-// Three small programs do the work where the workers are ([Programs]): seen.py
-// stands for scripts and launchers (torchrun, horovodrun, ray) and tells its
-// environment, its words and the files that these name; listen.py answers on every
-// port of a run with the name of its host, on the launcher too; dial.py connects.
-// The tests in test/fake and test/e2e start them and judge with this package.
+// Three small programs run where the workers are ([Programs]). The program seen.py replaces scripts and launchers
+// (torchrun, horovodrun, ray), and prints its environment, its arguments and the files that these name. The program
+// listen.py answers on every port of a run with the name of its host, also in the launcher. The program dial.py
+// connects. The tests in test/fake and test/e2e start them and check their output with this package.
 //
-// A variable with a host that no case lists fails, and so does a listed one that
-// has none: see [Case.Find].
+// A variable with a host that no case lists is an error, and so is a listed variable without a host: see
+// [Case.Find].
 package hosts

@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Seen is what one process was given, as seen.py tells it.
+// Seen is what one process was given, as printed by seen.py.
 type Seen struct {
 	Case   string
 	Worker string // "": the launcher
@@ -22,7 +22,7 @@ type Seen struct {
 	Files  map[string]string // by path
 }
 
-// Read gives what the processes of a case said.
+// Read returns what the processes of a case printed.
 func (c Case) Read(output string) (all []Seen, err error) {
 	for line := range strings.Lines(output) {
 		_, text, said := strings.Cut(line, "seen {")
@@ -38,22 +38,21 @@ func (c Case) Read(output string) (all []Seen, err error) {
 		}
 	}
 	if want := max(c.Processes, 1); len(all) != want {
-		return nil, fmt.Errorf("%s: %d of %d processes said what they were given", c.Name, len(all), want)
+		return nil, fmt.Errorf("%s: %d of %d processes printed what they were given", c.Name, len(all), want)
 	}
 	return all, nil
 }
 
-// Found are the hosts in one variable of one process, as "host:port", and the
-// workers that they have to be.
+// Found has the hosts in one variable of one process, as "host:port", and the expected workers.
 type Found struct {
 	Case, Process, Name string
 	Endpoints           []string
 	Workers             []string
 }
 
-// Find gives the hosts of each listed variable. Errors: a process that is on no
-// worker, or in the launcher and should not be; a listed variable without a host; a
-// port that is none; a host in a variable, or a word, that is not listed.
+// Find returns the hosts of each listed variable. It returns an error for a process that is not where the case
+// expects it (on a worker, or in the launcher), and for a listed variable without a host. A bad port is an error
+// too, and so is a host in a variable or an argument that is not listed.
 func (c Case) Find(all []Seen, workers []string) (found []Found, err error) {
 	for _, s := range all {
 		own := slices.Index(workers, s.Worker)
@@ -83,7 +82,7 @@ func (c Case) Find(all []Seen, workers []string) (found []Found, err error) {
 	return found, nil
 }
 
-// value is that of a variable or, for a name with a dash, of an option.
+// value returns the value of a variable or, for a name with a dash, of an option.
 func (s Seen) value(name string) (string, bool) {
 	if !strings.HasPrefix(name, "-") {
 		value, there := s.Env[name]
@@ -100,8 +99,8 @@ func (s Seen) value(name string) (string, bool) {
 	return "", false
 }
 
-// endpoints takes a value apart: TF_CONFIG, the file that it names, or hosts
-// between commas and blanks.
+// endpoints splits a value into endpoints: TF_CONFIG, the content of the file that it names, or hosts between
+// commas and spaces.
 func (s Seen) endpoints(w Want, value string) (list []string, err error) {
 	words := strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
 	switch {
@@ -147,7 +146,7 @@ func (s Seen) endpoints(w Want, value string) (list []string, err error) {
 	return list, nil
 }
 
-// ofCluster lists the addresses of TF_CONFIG, in lists or, in the sparse form, maps.
+// ofCluster returns the addresses of TF_CONFIG, from lists or, in the sparse form, from maps.
 func ofCluster(text string) (list []string, err error) {
 	var config struct{ Cluster map[string]json.RawMessage }
 	if err := json.Unmarshal([]byte(text), &config); err != nil {
@@ -167,14 +166,14 @@ func ofCluster(text string) (list []string, err error) {
 	return list, nil
 }
 
-// likeHost is what an address looks like, and a name with a port.
+// likeHost matches an address, and a name with a port.
 var likeHost = regexp.MustCompile(`\b\d{1,3}(\.\d{1,3}){3}\b|\blocalhost\b|\[[0-9a-fA-F:]*:[0-9a-fA-F:]*\]|\b[a-zA-Z][a-zA-Z0-9.-]*:\d{2,5}\b|\b[a-z0-9-]+(\.[a-z0-9-]+)*\.(svc|local)\b`)
 
-// network is a whole one, of an interface and not of a host.
+// network matches the network of an interface, which is not a host.
 var network = regexp.MustCompile(`[0-9a-fA-F.:]+/\d+`)
 
-// strays complains of hosts where none is listed. The names of workers are hosts;
-// what tells a process its own worker, or names a file, is not.
+// strays returns an error for a host in a variable or argument that is not listed. The names of workers are hosts.
+// The process's own worker and the names of files are allowed.
 func (s Seen) strays(listed map[string]bool, workers []string) error {
 	check := func(name, value string) error {
 		host := likeHost.FindString(network.ReplaceAllString(value, ""))

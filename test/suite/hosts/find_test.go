@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 )
 
-// Every name that --framework takes has a case.
+// TestEveryFrameworkHasACase checks that every name that --framework accepts has a case.
 func TestEveryFrameworkHasACase(t *testing.T) {
 	names := map[string]bool{}
 	for _, c := range Cases() {
@@ -56,18 +56,18 @@ func TestFind(t *testing.T) {
 		"TF_CONFIG, sparse":          {want: Want{Name: "A"}, env: map[string]string{"A": `{"cluster":{"ps":["a:18100"],"worker":{"1":"b:18101"}},"task":{}}`}, found: []string{"a:18100", "b:18101"}},
 		"an option":                  {want: Want{Name: "-H", Slots: true}, argv: []string{"-np", "2", "-H", "10.0.0.1:1,10.0.0.2:1"}, found: at(Answer, "10.0.0.1", "10.0.0.2")},
 		"an option and its value":    {want: Want{Name: "--address"}, argv: []string{"--address=10.0.0.1:18000"}, found: at(Port, "10.0.0.1")},
-		"the variable is not there":  {want: Want{Name: "A"}, wrong: "no host in it"},
-		"it is empty":                {want: Want{Name: "A"}, env: map[string]string{"A": ","}, wrong: "no host in it"},
-		"its port is not there":      {want: Want{Name: "A", Port: "P"}, env: map[string]string{"A": "10.0.0.1"}, wrong: "no P"},
+		"a missing variable":         {want: Want{Name: "A"}, wrong: "no host in it"},
+		"an empty variable":          {want: Want{Name: "A"}, env: map[string]string{"A": ","}, wrong: "no host in it"},
+		"a missing port":             {want: Want{Name: "A", Port: "P"}, env: map[string]string{"A": "10.0.0.1"}, wrong: "no P"},
 		"a port of another run":      {want: Want{Name: "A"}, env: map[string]string{"A": "10.0.0.1:29500"}, wrong: "no host with a port of this run"},
-		"a file that is not there":   {want: Want{Name: "A"}, env: map[string]string{"A": "/no/such"}, wrong: "no such file"},
-		"TF_CONFIG that is no JSON":  {want: Want{Name: "A"}, env: map[string]string{"A": "{"}, wrong: "unexpected end"},
-		"an address nobody listed":   {want: Want{Name: "A"}, env: map[string]string{"A": "10.0.0.1", "B": "x 10.0.0.2"}, wrong: "not listed"},
-		"a name nobody listed":       {want: Want{Name: "A"}, env: map[string]string{"A": "10.0.0.1", "B": "head:6379"}, wrong: "not listed"},
-		"a Service nobody listed":    {want: Want{Name: "A"}, env: map[string]string{"A": "10.0.0.1", "B": "j-master-0.ns.svc"}, wrong: "not listed"},
-		"a worker nobody listed":     {want: Want{Name: "A"}, env: map[string]string{"A": "10.0.0.1", "B": "=j-worker-2="}, wrong: "not listed"},
-		"localhost":                  {want: Want{Name: "A"}, env: map[string]string{"A": "10.0.0.1", "B": "localhost"}, wrong: "not listed"},
-		"a word with a host":         {want: Want{Name: "A"}, env: map[string]string{"A": "10.0.0.1"}, argv: []string{"--head=10.0.0.2"}, wrong: "not listed"},
+		"a missing file":             {want: Want{Name: "A"}, env: map[string]string{"A": "/no/such"}, wrong: "no such file"},
+		"TF_CONFIG without JSON":     {want: Want{Name: "A"}, env: map[string]string{"A": "{"}, wrong: "unexpected end"},
+		"an unlisted address":        {want: Want{Name: "A"}, env: map[string]string{"A": "10.0.0.1", "B": "x 10.0.0.2"}, wrong: "not listed"},
+		"an unlisted name":           {want: Want{Name: "A"}, env: map[string]string{"A": "10.0.0.1", "B": "head:6379"}, wrong: "not listed"},
+		"an unlisted Service":        {want: Want{Name: "A"}, env: map[string]string{"A": "10.0.0.1", "B": "j-master-0.ns.svc"}, wrong: "not listed"},
+		"an unlisted worker":         {want: Want{Name: "A"}, env: map[string]string{"A": "10.0.0.1", "B": "=j-worker-2="}, wrong: "not listed"},
+		"an unlisted localhost":      {want: Want{Name: "A"}, env: map[string]string{"A": "10.0.0.1", "B": "localhost"}, wrong: "not listed"},
+		"an argument with a host":    {want: Want{Name: "A"}, env: map[string]string{"A": "10.0.0.1"}, argv: []string{"--head=10.0.0.2"}, wrong: "not listed"},
 		"numbers, paths, interfaces": {want: Want{Name: "A"}, env: map[string]string{"A": "10.0.0.1", "N": "18000", "I": "eth0", "F": "/a/10.0.0.2", "V": "1:3", "W": "10.0.0.0/8"}, found: at(Answer, "10.0.0.1")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestJudge(t *testing.T) {
 	}{
 		"all well":             {map[string]string{"10.0.0.1:1": "a", "10.0.0.2:1": "b"}, nil},
 		"one does not answer":  {map[string]string{"10.0.0.1:1": "a", "10.0.0.2:1": "error: refused"}, []string{"refused", "b is not in it"}},
-		"nobody was asked":     {nil, []string{`""`, `""`, "a is not", "b is not"}},
+		"nothing was dialed":   {nil, []string{`""`, `""`, "a is not", "b is not"}},
 		"one is the launcher":  {map[string]string{"10.0.0.1:1": "a", "10.0.0.2:1": "j-launcher"}, []string{"is j-launcher, seen from a, and a or b is meant", "b is not in it"}},
 		"both are one and the": {map[string]string{"10.0.0.1:1": "a", "10.0.0.2:1": "a"}, []string{"b is not in it"}},
 	} {
@@ -110,7 +110,7 @@ func TestJudge(t *testing.T) {
 	require.Equal(t, []string{"10.0.0.1:1", "10.0.0.2:1"}, Endpoints(slices.Concat(found, found)))
 }
 
-// A process that said nothing is missed.
+// TestRead checks that a process that printed nothing is reported.
 func TestRead(t *testing.T) {
 	c := Case{Name: "x", Processes: 2}
 	text, err := json.Marshal(map[string]any{"case": "x", "worker": "a", "argv": []string{"seen.py"}, "env": map[string]string{"A": "b"}})

@@ -1,3 +1,3 @@
-// Package kube is what tests need of a cluster: kubectl, the objects that jobs of
-// plain pods begin with, and the controller of LaunchJobs.
+// Package kube has what tests need of a cluster: kubectl, the objects of jobs made of plain pods, and the
+// controller of LaunchJobs.
 package kube

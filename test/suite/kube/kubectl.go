@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/test/suite/await"
 )
 
-// Path is the kubectl of $MUSTER_KUBECTL, else that of PATH.
+// Path returns the kubectl of $MUSTER_KUBECTL, or else the one in PATH.
 func Path() string {
 	if path := os.Getenv("MUSTER_KUBECTL"); path != "" {
 		return path
@@ -25,8 +25,8 @@ func Path() string {
 	return "kubectl"
 }
 
-// Cluster returns an error where $KUBECONFIG or one of the variables is not set: where the
-// environment leads to no cluster of ours.
+// Cluster returns an error if $KUBECONFIG or one of the variables is not set, because then the environment names no
+// test cluster.
 func Cluster(variables ...string) error {
 	for _, name := range append(variables, "KUBECONFIG") {
 		if os.Getenv(name) == "" {
@@ -36,12 +36,12 @@ func Cluster(variables ...string) error {
 	return nil
 }
 
-// Kubectl runs kubectl in a namespace; what it complains of stands in the error.
+// Kubectl runs kubectl in a namespace. Errors include its stderr.
 func Kubectl(ctx context.Context, namespace string, stdin []byte, args ...string) (string, error) {
 	return Program(ctx, stdin, Path(), append([]string{"--namespace", namespace}, args...)...)
 }
 
-// Program runs a program and gives its stdout; its stderr stands in the error.
+// Program runs a program and returns its stdout. Errors include its stderr.
 func Program(ctx context.Context, stdin []byte, path string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, path, args...)
 	var stdout, stderr bytes.Buffer
@@ -64,8 +64,8 @@ func Apply(ctx context.Context, namespace string, objects ...any) error {
 	return err
 }
 
-// Open makes a namespace with a label of its owner's. Pods are refused until it has a service
-// account, so Open waits for that.
+// Open creates a namespace with a label of its owner. A namespace refuses pods until it has a service account, so
+// Open waits for that.
 func Open(ctx context.Context, namespace, owner string) error {
 	if err := Apply(ctx, namespace, Space(namespace, owner)); err != nil {
 		return err
@@ -74,8 +74,8 @@ func Open(ctx context.Context, namespace, owner string) error {
 	return err
 }
 
-// Terminated waits until the first container of a pod has ended, and gives its exit code.
-// It waits for 5 s at a time: a watch may break off, also without a word.
+// Terminated waits until the first container of a pod has ended, and returns its exit code. It waits for 5 s at a
+// time, because a watch may break off, even silently.
 func Terminated(ctx context.Context, namespace, pod string) (code int, err error) {
 	const state = "jsonpath={.status.containerStatuses[0].state.terminated"
 	err = await.Until(ctx, 500*time.Millisecond, pod+" to end", func() (bool, error) {
@@ -92,21 +92,19 @@ func Terminated(ctx context.Context, namespace, pod string) (code int, err error
 	return code, err
 }
 
-// Served waits until custom resources that were just defined are served; which are
-// arguments of kubectl wait: crd/NAME, or -f FILE.
+// Served waits until new custom resources are served. which has arguments of kubectl wait: crd/NAME, or -f FILE.
 func Served(ctx context.Context, which ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	return await.Until(ctx, 100*time.Millisecond, strings.Join(which, " "), func() (bool, error) {
 		_, err := Kubectl(ctx, corev1.NamespaceDefault, nil, append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, which...)...)
-		// One that is so new that its conditions are null is an error to kubectl, at once.
+		// kubectl fails at once for a CRD so new that its conditions are null.
 		return err == nil || !strings.Contains(err.Error(), "conditions accessor error"), err
 	})
 }
 
-// Controller installs the controller of deploy, which is the path of images/deploy, with
-// the images of images/build.sh, and waits until it runs. Another mark starts it
-// anew. It stays, as the cluster does.
+// Controller installs the controller of deploy, the path of images/deploy, with the images of images/build.sh, and
+// waits until it runs. A different mark restarts it. It stays installed, as the cluster does.
 func Controller(ctx context.Context, deploy, mark string) error {
 	dir, err := os.MkdirTemp("", "muster-deploy")
 	if err != nil {
@@ -117,7 +115,7 @@ func Controller(ctx context.Context, deploy, mark string) error {
 	if err != nil {
 		return err
 	}
-	back, err := filepath.Rel(dir, deploy) // kustomize wants relative paths
+	back, err := filepath.Rel(dir, deploy) // kustomize requires relative paths
 	if err != nil {
 		return err
 	}
@@ -145,8 +143,8 @@ patches:
 	return nil
 }
 
-// GPUs writes n nvidia.com/gpu into a node's status, as a device plugin would; the
-// scheduler and the kubelet count pods against them. 0 takes them away.
+// GPUs sets n nvidia.com/gpu in a node's status, as a device plugin would. The scheduler and the kubelet count pods
+// against them. 0 removes them.
 func GPUs(ctx context.Context, node string, n int) error {
 	amount := fmt.Sprintf(`"%d"`, n)
 	if n == 0 {

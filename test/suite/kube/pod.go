@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Restricted is a pod of a job with one container, as Pod Security's level "restricted" wants it. A
-// launcher has the service account of its name, any other role has no token.
+// Restricted returns a pod of a job with one container that satisfies Pod Security's level "restricted". A launcher
+// has the service account with its name. Other roles have no token.
 func Restricted(name, job, role, image string, args []string) *corev1.Pod {
 	id, yes, no := int64(1000), true, false
 	pod := &corev1.Pod{TypeMeta: Kind("v1", "Pod"),
@@ -35,14 +35,14 @@ func Restricted(name, job, role, image string, args []string) *corev1.Pod {
 	return pod
 }
 
-// Mount gives a pod's first container a directory of this machine, which the nodes see too.
+// Mount mounts a directory of this machine, which the nodes see too, in a pod's first container.
 func Mount(pod *corev1.Pod, name, from, to string, readOnly bool) {
 	directory := corev1.HostPathDirectory
 	mount(pod, corev1.VolumeMount{Name: name, MountPath: to, ReadOnly: readOnly},
 		corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: from, Type: &directory}})
 }
 
-// MountFiles gives a pod's first container the files of a ConfigMap.
+// MountFiles mounts the files of a ConfigMap in a pod's first container.
 func MountFiles(pod *corev1.Pod, name, to string) {
 	mount(pod, corev1.VolumeMount{Name: name, MountPath: to, ReadOnly: true},
 		corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}})
@@ -54,7 +54,7 @@ func mount(pod *corev1.Pod, at corev1.VolumeMount, from corev1.VolumeSource) {
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: at.Name, VolumeSource: from})
 }
 
-// Environment is K=V words as a container has them.
+// Environment converts words of the form K=V to a container's variables.
 func Environment(words ...string) (env []corev1.EnvVar) {
 	for _, kv := range words {
 		name, value, _ := strings.Cut(kv, "=")
@@ -63,9 +63,8 @@ func Environment(words ...string) (env []corev1.EnvVar) {
 	return env
 }
 
-// Python is a pod that runs a script as a service account: Debian's Python of
-// images/frameworks, with the environment of venv, a directory that the nodes see, and
-// the files of a ConfigMap at /files.
+// Python returns a pod that runs a script as a service account. It uses Debian's Python of images/frameworks, with
+// the environment venv, a directory that the nodes see, and the files of a ConfigMap at /files.
 func Python(name, account, venv, files string, args ...string) corev1.Pod {
 	pod := corev1.Pod{TypeMeta: Kind("v1", "Pod"), ObjectMeta: Named(name), Spec: corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever, ServiceAccountName: account,
@@ -81,7 +80,7 @@ func Python(name, account, venv, files string, args ...string) corev1.Pod {
 	return pod
 }
 
-// Files is a ConfigMap of files of this machine, by the names that they get.
+// Files returns a ConfigMap with files of this machine. paths has the path for each file name.
 func Files(name string, paths map[string]string) (corev1.ConfigMap, error) {
 	files := corev1.ConfigMap{TypeMeta: Kind("v1", "ConfigMap"), ObjectMeta: Named(name), Data: map[string]string{}}
 	for file, path := range paths {
@@ -94,30 +93,29 @@ func Files(name string, paths map[string]string) (corev1.ConfigMap, error) {
 	return files, nil
 }
 
-// Kind is an object's kind and its API's version.
+// Kind returns the metadata of an object's kind and API version.
 func Kind(version, name string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: version, Kind: name}
 }
 
-// Named is an object's name alone.
+// Named returns metadata with only a name.
 func Named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
 
-// Space is a namespace, with a label of its maker's. Pods in it may mount the
-// node's files, which is beyond "restricted" and "baseline".
+// Space returns a namespace with a label of its owner. Its pods may mount the node's files, which "restricted" and
+// "baseline" forbid.
 func Space(name, owner string) any {
 	return corev1.Namespace{TypeMeta: Kind("v1", "Namespace"), ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 		owner: "row", "pod-security.kubernetes.io/enforce": "privileged"}}}
 }
 
-// Access is all that a launcher may do: look at pods, and start the agent in its
-// workers.
+// Access returns the rights that a launcher needs: to list and watch pods, and to start the agent in its workers.
 func Access(launcher string, workers []string) []any {
 	exec := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/exec"}, Verbs: []string{"get", "create"}, ResourceNames: workers}
 	look := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}}
 	return Bound(launcher, look, exec)
 }
 
-// Bound is a service account with rights, of one name.
+// Bound returns a service account, a role and its binding, all with the same name.
 func Bound(name string, rules ...rbacv1.PolicyRule) []any {
 	const group = "rbac.authorization.k8s.io"
 	return []any{

@@ -1,4 +1,4 @@
-// Package man makes manual pages of what the programs print for --help, so that both say the same.
+// Package man makes manual pages from the output of --help, so that both are the same.
 package man
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Write makes the pages of the programs in bin below dir: agent.1, and agent-VERB.1 for each verb.
-// It returns their names.
+// Write makes the pages of the programs in bin below dir: agent.1, and agent-VERB.1 for each verb. It returns their
+// names.
 func Write(ctx context.Context, bin, dir string, at time.Time) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
@@ -54,8 +54,8 @@ func Write(ctx context.Context, bin, dir string, at time.Time) ([]string, error)
 	return p.All, nil
 }
 
-// verbs returns the verbs and what they are for, as the shell completes them. It is "" for those of
-// the small binary.
+// verbs returns the verbs and their descriptions, from the shell completion. Verbs of the small binary have the
+// description "".
 func verbs(ctx context.Context, bin string) (map[string]string, error) {
 	text, err := output(ctx, bin, "agent-launcher", "__complete", "")
 	if err != nil {
@@ -71,7 +71,7 @@ func verbs(ctx context.Context, bin string) (map[string]string, error) {
 	return about, nil
 }
 
-// help returns the whole help of a verb, or of the program.
+// help returns the full help of a verb, or of the program.
 func help(ctx context.Context, bin string, verb ...string) (string, error) {
 	switch {
 	case len(verb) == 0:

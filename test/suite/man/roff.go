@@ -11,17 +11,17 @@ import (
 // Page is one manual page.
 type Page struct {
 	Name    string // agent-run
-	About   string // what it is for; "": the first sentence of Help
+	About   string // its purpose; "": the first sentence of Help
 	Version string
 	At      time.Time
-	Help    string   // what --help-all prints
+	Help    string   // the output of --help-all
 	All     []string // the names of all pages
 }
 
-// option is a line of a table: a flag or an exit code, and at least two blanks before its meaning.
+// option matches a line of a table: a flag or an exit code, at least two spaces, and its meaning.
 var option = regexp.MustCompile(`^ {2,6}(\S.*?) {2,}(\S.*)$`)
 
-// section is a part of the help: a heading, and what is indented below it.
+// section is a part of the help: a heading, and the lines indented below it.
 type section struct {
 	title string
 	lines []string
@@ -86,7 +86,7 @@ func (p Page) Roff() string {
 	return b.String()
 }
 
-// parse takes a help apart: usage, paragraphs, examples without a heading, and sections.
+// parse splits a help text into usage, paragraphs, examples without a heading, and sections.
 func parse(help string) (usage, paragraphs, examples []string, sections []section) {
 	for _, block := range strings.Split(strings.TrimSpace(help), "\n\n") {
 		lines := strings.Split(strings.TrimRight(block, "\n"), "\n")
@@ -95,7 +95,7 @@ func parse(help string) (usage, paragraphs, examples []string, sections []sectio
 		case strings.HasPrefix(strings.ToLower(first), "usage:"):
 			usage = append([]string{first[len("usage:"):]}, lines[1:]...)
 			usage = slices.DeleteFunc(usage, func(line string) bool { return strings.TrimSpace(line) == "" })
-		case code: // of the small binary: a sentence
+		case code: // exit codes of the small binary, in a sentence
 			lines[0] = words
 			sections = append(sections, section{"exit codes", lines})
 		case strings.HasPrefix(first, "  ") && option.MatchString(first) && len(sections) > 0:
@@ -111,7 +111,7 @@ func parse(help string) (usage, paragraphs, examples []string, sections []sectio
 	return usage, paragraphs, examples, sections
 }
 
-// table sets the lines of a section: each flag or code with its meaning, other lines as they are.
+// table formats the lines of a section: each flag or code with its meaning. It keeps other lines as they are.
 func table(lines []string) string {
 	var b strings.Builder
 	for _, line := range lines {
@@ -124,7 +124,7 @@ func table(lines []string) string {
 	return b.String()
 }
 
-// escaped writes a text so that roff prints it as it is. A line must not begin with a command.
+// escaped escapes a text so that roff prints it unchanged. A line must not begin with a command.
 func escaped(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, `"`, `\(dq`, "^", `\(ha`, "~", `\(ti`, "`", `\(ga`).Replace(text)
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {

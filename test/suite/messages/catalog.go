@@ -11,7 +11,7 @@ import (
 type Entry struct {
 	At, Title string // At is file:line of the heading
 	Messages  []string
-	Text      string // what stands below the messages
+	Text      string // the text below the messages
 }
 
 // Catalog returns the entries of the pages in dir. An entry is a heading of the second level with a block
@@ -37,7 +37,7 @@ func Catalog(dir string) ([]Entry, error) {
 	return all, nil
 }
 
-// entries returns those of one page.
+// entries returns the entries of one page.
 func entries(page, text string) []Entry {
 	var all []Entry
 	var entry Entry
@@ -69,7 +69,7 @@ func entries(page, text string) []Entry {
 	return all
 }
 
-// Compare returns the messages that need an entry and have none, and the lines of entries that are no message.
+// Compare returns the messages without a required entry, and the lines of entries that match no message.
 func Compare(all []Message, catalog []Entry) (missing []Message, stale []string) {
 	known, used := map[string]string{}, map[string]bool{}
 	for _, e := range catalog {

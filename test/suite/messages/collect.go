@@ -17,14 +17,14 @@ import (
 type Message struct {
 	Text string // with … for each part that is filled in
 	At   string // file:line, below the repository
-	// Optional means that the catalog may list it, but does not have to: it reports progress, is part of a
-	// sentence that is composed elsewhere, or only names the step that failed, as in `read …: …`. What
-	// follows the colon is a message of its own, or one of the operating system or the API server.
+	// Optional means that the catalog may list the message, but need not. The message reports progress, is part of
+	// a sentence that is composed elsewhere, or only names the step that failed, as in `read …: …`. The text after
+	// the colon is a message of its own, or one of the operating system or the API server.
 	Optional bool
 }
 
-// formats has the index of the text among the arguments of each function that makes a message. A name
-// after a dot is that of a method or of a function of any package.
+// formats has the index of the text among the arguments of each function that makes a message. A name after a dot
+// is a method, or a function of any package.
 func formats() map[string]int {
 	return map[string]int{
 		"fmt.Errorf": 0, "errors.New": 0, "failure.Usage": 1, "failure.New": 2, ".Warn": 0, ".Error": 0,
@@ -37,7 +37,7 @@ func formats() map[string]int {
 // sentences has the index of the text among the arguments of each function that makes an optional message.
 func sentences() map[string]int { return map[string]int{".Say": 0, ".say": 0, "fmt.Sprintf": 0} }
 
-// fields has the field with the text of each struct that is a message, and its index in a literal without
+// fields has the field with the text of each struct that is a message, and its index in a literal without field
 // names.
 func fields() map[string]field {
 	return map[string]field{
@@ -117,7 +117,7 @@ func ofFile(root, path string) ([]Message, error) {
 	return all, nil
 }
 
-// ruleMessage finds what the API server says when an object breaks a rule of the CRD.
+// ruleMessage matches the message that the API server sends when an object breaks a rule of the CRD.
 var ruleMessage = regexp.MustCompile(`^//\s*\+kubebuilder:validation:.*message="([^"]*)"`)
 
 // ofCall returns the text of a call that makes a message, or "".
@@ -164,8 +164,8 @@ func nameOf(e ast.Expr) string {
 	return ""
 }
 
-// returned returns what a method returns whose result is a message: Error of each type, and Sentence of the
-// types that say why a run failed.
+// returned returns the results of a method whose result is a message: Error of each type, and Sentence of the types
+// that describe why a run failed.
 func returned(f *ast.FuncDecl) []ast.Expr {
 	if f.Recv == nil || f.Body == nil {
 		return nil
@@ -184,7 +184,7 @@ func returned(f *ast.FuncDecl) []ast.Expr {
 	return all
 }
 
-// textAt returns the index of the text among the arguments of a call of f, which is one of known.
+// textAt returns the index of the text among the arguments of a call of f, if f is in known.
 func textAt(f ast.Expr, known map[string]int) (int, bool) {
 	var names []string
 	switch f := f.(type) {
@@ -204,7 +204,7 @@ func textAt(f ast.Expr, known map[string]int) (int, bool) {
 	return 0, false
 }
 
-// sentence returns the text of an expression, or "" for fewer than three words, which are no message by
+// sentence returns the text of an expression, or "" if it has fewer than three words, which are not a message by
 // themselves.
 func sentence(e ast.Expr) string {
 	text, _ := textOf(e)
@@ -214,8 +214,8 @@ func sentence(e ast.Expr) string {
 	return text
 }
 
-// textOf returns the value of a string literal, of several that are added, or the format of a fmt.Sprintf. It
-// has … for an added value that is not constant.
+// textOf returns the value of a string literal, of several literals that are added, or the format of a fmt.Sprintf.
+// An added value that is not constant becomes ….
 func textOf(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -241,16 +241,16 @@ func textOf(e ast.Expr) (string, bool) {
 	return "", false
 }
 
-// verb is one of fmt's.
+// verb matches a verb of fmt.
 var verb = regexp.MustCompile(`%[-+# 0]*(?:\[\d+\])?[\d.*]*[a-zA-Z]`)
 
-// Pattern returns a text of fmt with … for each verb.
+// Pattern returns a format of fmt with … instead of each verb.
 func Pattern(format string) string {
 	text := verb.ReplaceAllString(strings.ReplaceAll(format, "%%", "\x00"), "…")
 	return strings.Join(strings.Fields(strings.ReplaceAll(text, "\x00", "%")), " ")
 }
 
-// step reports whether a message says only which step failed, or is made of its parts alone.
+// step reports whether a message only names the step that failed, or has no text of its own.
 func step(text string) bool {
 	if strings.HasPrefix(text, "unknown ") {
 		return false
@@ -258,7 +258,7 @@ func step(text string) bool {
 	return strings.HasSuffix(text, ": …") || words(text) < 2
 }
 
-// words counts the words of a text. Parts that are filled in are none.
+// words counts the words of a text, without the parts that are filled in.
 func words(text string) int {
 	return len(slices.DeleteFunc(strings.Fields(text), func(w string) bool { return !strings.ContainsFunc(w, letter) }))
 }

@@ -1,3 +1,3 @@
-// Package messages reads the errors and warnings of the product out of its source, and the catalog of
+// Package messages collects the errors and warnings of the product from its source, and reads the catalog in
 // docs/troubleshooting that explains each of them.
 package messages

@@ -1,5 +1,5 @@
-// Package nightly plays suites one after the other. What passed on a commit is not played on it
-// again, so that a night that was cut short goes on where it stopped.
+// Package nightly plays suites one after the other. It does not repeat a suite that passed on the same commit, so a
+// night that was interrupted continues where it stopped.
 package nightly
 
 import (
@@ -17,14 +17,14 @@ import (
 // Night is one run over all suites.
 type Night struct {
 	Dir    string // of logs, results and summary.md
-	Commit string // that is tested
+	Commit string // the commit that is tested
 	Suites []string
 	Out    io.Writer
-	// Play plays a suite, writes what it prints to log, and returns its error.
+	// Play plays a suite, writes its output to log, and returns its error.
 	Play func(suite string, log io.Writer) error
 }
 
-// result is how a suite ended, kept as JSON.
+// result is the result of a suite, stored as JSON.
 type result struct {
 	Suite, Commit string
 	Passed        bool
@@ -32,8 +32,8 @@ type result struct {
 	Ended         time.Time
 }
 
-// Run plays what has not passed on the commit, and writes summary.md after each suite. The
-// error names the suites that failed.
+// Run plays the suites that have not passed on the commit, and writes summary.md after each suite. The error names
+// the suites that failed.
 func (n Night) Run() error {
 	if err := os.MkdirAll(n.Dir, 0o755); err != nil {
 		return fmt.Errorf("make the directory of logs: %w", err)

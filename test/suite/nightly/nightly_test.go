@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestANightGoesOnWhereItStopped(t *testing.T) {
+func TestNightContinuesWhereItStopped(t *testing.T) {
 	var played []string
 	bad := errors.New("exit status 2")
 	breaks := map[string]error{"fake": bad}
@@ -24,7 +24,7 @@ func TestANightGoesOnWhereItStopped(t *testing.T) {
 			return breaks[suite]
 		}}
 	require.EqualError(t, night.Run(), "failed: fake")
-	require.Equal(t, []string{"unit", "fake", "e2e"}, played, "a failure does not end the night")
+	require.Equal(t, []string{"unit", "fake", "e2e"}, played, "a failure must not end the night")
 	require.Contains(t, out.String(), "FAILED (exit status 2), see "+night.Dir+"/fake.log")
 	log, err := os.ReadFile(filepath.Join(night.Dir, "e2e.log"))
 	require.NoError(t, err)
@@ -41,5 +41,5 @@ func TestANightGoesOnWhereItStopped(t *testing.T) {
 
 	played, night.Commit = nil, "c2"
 	require.NoError(t, night.Run())
-	require.Len(t, played, 3, "another commit has passed nothing")
+	require.Len(t, played, 3, "no suite has passed on another commit")
 }

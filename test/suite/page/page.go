@@ -1,5 +1,4 @@
-// Package page writes what a program has found out into a page that people write:
-// between two marks, which stay where they are.
+// Package page writes generated text into pages that people write, between two marks that stay in place.
 package page
 
 import (
@@ -12,9 +11,8 @@ import (
 	"strings"
 )
 
-// Put replaces what stands in the file at path between the line that begins with
-// "<!-- NAME: begin" and "<!-- NAME: end -->". A page without these is an error, and
-// stays as it is.
+// Put replaces the text in the file at path between the line that begins with "<!-- NAME: begin" and "<!-- NAME:
+// end -->". If a mark is missing, it returns an error and does not change the page.
 func Put(path, name, body string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -29,34 +27,33 @@ func Put(path, name, body string) error {
 	return os.WriteFile(path, slices.Concat(text[:head], []byte(body), text[end:]), 0o644)
 }
 
-// A page says with each block of code what it is, behind the fence:
+// Each fenced block of code on a page declares its content after the fence:
 //
-//	sh             commands, to be pasted where the repository, agent and kubectl are
-//	sh launcher    commands, to be pasted in a launcher's pod
-//	console        the same, each behind "$ ", with what it may print
-//	yaml NAME      a file, which commands of the page read
-//	messages       what Muster may print (test/suite/messages)
+//	sh             commands to paste where the repository, agent and kubectl are
+//	sh launcher    commands to paste in a launcher's pod
+//	console        commands to paste, each after "$ ", with their possible output
+//	yaml NAME      a file that commands of the page read
+//	messages       messages of Muster (test/suite/messages)
 //	anything else  nothing to run
 //
-// A line "<!-- not run: REASON -->" before a block takes it out of the tests. A line
-// "<!-- run by: FILE TEST -->" names the test that reads a block of YAML without a name. A
-// block that is indented instead of fenced is something that is printed.
+// A line "<!-- not run: REASON -->" before a block excludes it from the tests. A line "<!-- run by: FILE TEST -->"
+// names the test that reads a block of YAML without a name. An indented block without a fence is output.
 
 // Block is a block of code of a page.
 type Block struct {
 	Page     string
 	Line     int    // of its first line, from 1
 	Language string // sh, yaml...; "": none, or indented
-	Word     string // behind the language
+	Word     string // the word after the language
 	Text     string
 	NotRun   string // why no test pastes it
-	RunBy    string // the test that reads it: its file and its name
+	RunBy    string // the file and the name of the test that reads it
 }
 
-// At is where it stands, for people.
+// At returns the position of the block, for messages.
 func (b Block) At() string { return fmt.Sprintf("%s:%d", b.Page, b.Line) }
 
-// Commands are what is to be pasted; "": nothing.
+// Commands returns the commands to paste, or "".
 func (b Block) Commands() string {
 	switch b.Language {
 	case "sh":
@@ -88,7 +85,7 @@ func begins(line string) string {
 	return "<!-- " + name + ": end -->"
 }
 
-// Blocks are the blocks of a page, in order.
+// Blocks returns the blocks of a page, in order.
 func Blocks(name, text string) (all []Block) {
 	lines := strings.Split(text, "\n")
 	line := func(i int) string {
@@ -101,7 +98,7 @@ func Blocks(name, text string) (all []Block) {
 		b := Block{Page: name, Line: i + 1}
 		begin := i
 		switch info, fenced := strings.CutPrefix(line(i), "```"); {
-		case begins(line(i)) != "": // a program wrote what follows
+		case begins(line(i)) != "": // a program wrote the following lines
 			for end := begins(line(i)); i < len(lines) && line(i) != end; {
 				i++
 			}
@@ -129,13 +126,13 @@ func Blocks(name, text string) (all []Block) {
 	return all
 }
 
-// Pages reads the blocks of the README and of docs, by the page's path below root.
+// Pages returns the blocks of the README and of docs, by the page's path below root.
 func Pages(root string) (map[string][]Block, error) { return read(root, "README.md", "docs") }
 
-// Examples reads the blocks of examples, which test/lab/examples runs.
+// Examples returns the blocks of examples, which test/lab/examples runs.
 func Examples(root string) (map[string][]Block, error) { return read(root, "examples") }
 
-// read reads the pages at paths below root: files, and folders with all that is in them.
+// read reads the pages at paths below root: files, and folders with everything in them.
 func read(root string, paths ...string) (map[string][]Block, error) {
 	var files []string
 	for _, path := range paths {
@@ -166,11 +163,11 @@ func read(root string, paths ...string) (map[string][]Block, error) {
 	return all, nil
 }
 
-// programs are what commands of our pages begin with.
+// programs has the first words of commands on our pages.
 var programs = []string{"$", "agent", "arena", "cd", "curl", "docker", "eval", "git", "go", "helm", "kubectl", "make", "mpirun", "pip", "sed", "${SUBMIT:-agent}"}
 
-// LooksTyped gives the first line of a text that somebody is to type; "" where none is. An arrow
-// is of a picture.
+// LooksTyped returns the first line of a text that looks like a command, or "". A line with an arrow is part of a
+// picture.
 func LooksTyped(text string) string {
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)

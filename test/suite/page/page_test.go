@@ -37,14 +37,14 @@ func TestPut(t *testing.T) {
 	require.Error(t, Put(filepath.Join(t.TempDir(), "none"), "x", ""))
 }
 
-// mostUnseen is how many blocks no suite runs: they need what no test cluster has.
+// mostUnseen is the maximum number of blocks that no suite runs. They need something that no test cluster has.
 const mostUnseen = 17
 
-// suite is the target of make that runs what a block cannot show here.
+// suite matches the make target that runs what a block cannot show here.
 var suite = regexp.MustCompile(`\bmake [a-z][a-z0-9-]+`)
 
-// TestEveryCommandIsPasted: a block with commands says so, and make e2e-paste runs it. The others
-// say why not, each beside itself, and most of them which suite does the same.
+// TestEveryCommandIsPasted checks that a block with commands is declared as one, so that make e2e-paste runs it.
+// Other blocks have a comment that says why they are not run, and mostly which suite does the same.
 func TestEveryCommandIsPasted(t *testing.T) {
 	pages, err := Pages("../../..")
 	require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestEveryCommandIsPasted(t *testing.T) {
 		for _, b := range blocks {
 			switch {
 			case b.NotRun != "":
-				require.Greater(t, len(b.NotRun), 10, "%s: why?", b.At())
+				require.Greater(t, len(b.NotRun), 10, "%s: give a longer reason", b.At())
 				if suite.MatchString(b.NotRun) {
 					elsewhere++
 				} else {
@@ -64,7 +64,7 @@ func TestEveryCommandIsPasted(t *testing.T) {
 				require.Contains(t, []string{"", "launcher"}, b.Word, b.At())
 				pasted++
 			case b.Language != "messages":
-				require.Empty(t, LooksTyped(b.Text), "%s: this is to be typed: begin the block with ```sh", b.At())
+				require.Empty(t, LooksTyped(b.Text), "%s: this looks like a command: begin the block with ```sh", b.At())
 			}
 		}
 	}
@@ -73,8 +73,8 @@ func TestEveryCommandIsPasted(t *testing.T) {
 	require.Greater(t, pasted, 30)
 }
 
-// TestEveryShellAndYAMLBlockIsUsed: commands of the page read a file with a name, a test reads YAML
-// without one, and what is neither says why.
+// TestEveryShellAndYAMLBlockIsUsed checks that commands of the page read each named file, and that a test reads
+// each block of YAML without a name. Other blocks must give a reason.
 func TestEveryShellAndYAMLBlockIsUsed(t *testing.T) {
 	pages, err := Pages("../../..")
 	require.NoError(t, err)
@@ -104,7 +104,8 @@ func TestEveryShellAndYAMLBlockIsUsed(t *testing.T) {
 	require.Greater(t, yaml, 20)
 }
 
-// TestEveryBlockOfExamplesIsRun: test/lab/examples types the first block of sh of each README.
+// TestEveryBlockOfExamplesIsRun checks that each README has at most one sh block. test/lab/examples runs only the
+// first one.
 func TestEveryBlockOfExamplesIsRun(t *testing.T) {
 	pages, err := Examples("../../..")
 	require.NoError(t, err)
@@ -120,8 +121,8 @@ func TestEveryBlockOfExamplesIsRun(t *testing.T) {
 	}
 }
 
-// TestNoCommandWaitsForAPodToBeReady: a pod that has ended before it was seen to be ready never
-// is, and the command waits for ever.
+// TestNoCommandWaitsForAPodToBeReady finds commands that can wait forever: a pod that ends before it is seen to be
+// ready never becomes ready.
 func TestNoCommandWaitsForAPodToBeReady(t *testing.T) {
 	pages, err := Pages("../../..")
 	require.NoError(t, err)

@@ -1,5 +1,5 @@
-// Package pair times one command of two builds, turn by turn in one run, so that what else the
-// machine does falls on both.
+// Package pair times one command with two builds, in turns within one run, so that other load on the machine
+// affects both.
 package pair
 
 import (
@@ -13,16 +13,16 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// Pair is a command under two builds.
+// Pair is a command with two builds.
 type Pair struct {
 	Before, After string   // directories with a program agent
 	Args          []string // of agent
-	Rounds        int      // that count; one more warms up
+	Rounds        int      // rounds that count; one more warms up
 }
 
-// Times runs the command of both builds Rounds times, each first in every second round, and
-// returns how many seconds they took: the second build's samples over the first one's. A
-// command that fails is an error.
+// Times runs the command of both builds Rounds times, and lets each build go first in every second round. It
+// returns the times in seconds, as the ratio of the second build to the first one. It returns an error if a command
+// fails.
 func (p Pair) Times(ctx context.Context) (figure.Series, error) {
 	s := figure.Series{Reduce: "ratio"}
 	for round := range p.Rounds + 1 {

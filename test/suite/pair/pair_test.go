@@ -30,7 +30,7 @@ func TestBuildsTakeTurns(t *testing.T) {
 	require.Equal(t, "before run,after run,after run,before run,before run,after run,", strings.ReplaceAll(string(played), "\n", ","))
 }
 
-func TestAFailureIsAnError(t *testing.T) {
+func TestFailedCommandIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "agent"), []byte("#!/bin/sh\necho why; exit 3\n"), 0o755))
 	_, err := Pair{Before: dir, After: dir, Rounds: 1}.Times(t.Context())

@@ -18,18 +18,17 @@ var script string
 // SDKs are the environments of test/lab/frameworks with a Pipelines SDK.
 var SDKs = []string{"kfp1", "kfp2"}
 
-// Step is what the step's container is given.
+// Step is what the container of a step is given.
 type Step struct {
 	SDK     string            // its version
 	Image   string            //
 	Command []string          //
-	Args    []string          // no placeholder is left
+	Args    []string          // without placeholders
 	Outputs map[string]string // path of each output
-	Metrics string            // what the file of metrics is to that version: an artifact's name, or its type
+	Metrics string            // the type of the metrics file in that version: an artifact's name, or its type
 }
 
-// Compile loads the component file with an SDK and compiles a pipeline that calls it
-// with arguments.
+// Compile loads the component file with an SDK and compiles a pipeline that calls it with arguments.
 func Compile(ctx context.Context, sdk, component string, arguments map[string]any) (Step, error) {
 	given, err := json.Marshal(arguments)
 	if err != nil {

@@ -1,10 +1,10 @@
 """compile.py COMPONENT < ARGUMENTS.json
 compile.py --compiled PIPELINE
 
-Loads a component file with the SDK of Kubeflow Pipelines that is installed, compiles
-a pipeline of one step, or takes one that is compiled, and prints as JSON what the step's container is given: the
-placeholders of the compiled file replaced as the back end of that version does it.
-The number of workers comes as a parameter of the pipeline, so that one is there.
+Loads a component file with the installed SDK of Kubeflow Pipelines and compiles a pipeline of one step,
+or reads a compiled pipeline. Prints as JSON what the step's container is given, with
+the placeholders of the compiled file replaced as the back end of that version does it.
+The number of workers is a parameter of the pipeline, so that the pipeline has a parameter.
 """
 import json
 import os
@@ -32,7 +32,7 @@ def compiled(component, arguments):
 
 
 def version1(workflow):
-    """Argo replaces {{inputs.parameters.NAME}} by the text of the parameter."""
+    """Argo replaces {{inputs.parameters.NAME}} with the text of the parameter."""
     given = {p["name"]: p["value"] for p in workflow["spec"]["arguments"]["parameters"]}
     (step,) = [t for t in workflow["spec"]["templates"] if "container" in t]
     assert "parameters" not in step["outputs"], "an output that no other step takes"
@@ -45,7 +45,7 @@ def version1(workflow):
 
 
 def version2(spec):
-    """The driver replaces by the value: text as it is, all else as JSON."""
+    """The driver replaces a placeholder with its value: text as it is, other values as JSON."""
     (task,) = spec["root"]["dag"]["tasks"].values()
     component = spec["components"][task["componentRef"]["name"]]
     pipeline = spec["root"]["inputDefinitions"]["parameters"]

@@ -21,7 +21,7 @@ import (
 
 const component = "../../../images/pipelines/component.yaml"
 
-// TestCompile: both SDKs load the file and make the same words of it.
+// TestCompile checks that both SDKs load the file and make the same command line of it.
 func TestCompile(t *testing.T) {
 	arguments := map[string]any{
 		"name": "train", "image": "registry.example.com/pi:1", "workers": 3, "gpus": 2, "cpu_limit": "4", "rdma": true,
@@ -47,8 +47,8 @@ func TestCompile(t *testing.T) {
 				require.NotContains(t, value, pair[0])
 				value[pair[0]] = pair[1]
 			}
-			require.Equal(t, []string{"--", arguments["command"].(string)}, step.Args[len(words):], "one word, as it was written")
-			require.NotContains(t, strings.Join(words, " "), "{{", "a placeholder that nobody replaced")
+			require.Equal(t, []string{"--", arguments["command"].(string)}, step.Args[len(words):], "one argument, unchanged")
+			require.NotContains(t, strings.Join(words, " "), "{{", "a placeholder was not replaced")
 			for flag, want := range map[string]string{"--name": "train", "--image": "registry.example.com/pi:1", "--workers": "3", "--gpus": "2",
 				"--cpu": "4", "--memory": "0", "--sync-source": "", "--timeout-hours": "2"} {
 				require.Equal(t, want, value[flag], flag)
@@ -70,7 +70,7 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-// TestPage: the example of docs/guides/pipelines.md is a pipeline to both SDKs.
+// TestPage checks that both SDKs can compile the example of docs/guides/pipelines.md.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/guides/pipelines.md")
 	require.NoError(t, err)
@@ -91,7 +91,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestDefaults are those of arena's mpi_job_op.
+// TestDefaults checks that the defaults are those of arena's mpi_job_op.
 func TestDefaults(t *testing.T) {
 	text, err := os.ReadFile(component)
 	require.NoError(t, err)

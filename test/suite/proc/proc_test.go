@@ -39,7 +39,7 @@ func TestPSS(t *testing.T) {
 
 func TestFirst(t *testing.T) {
 	require.True(t, first([]uint64{4711, 1}))
-	require.True(t, first([]uint64{4711, 17, 1}), "of a node with processes of its own")
+	require.True(t, first([]uint64{4711, 17, 1}), "a container on a node with its own PID namespace")
 	require.False(t, first([]uint64{1}), "ours")
 	require.False(t, first([]uint64{4711, 21}))
 }

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// Output takes what a process writes, while others read it or wait for a part of it.
+// Output collects what a process writes. Other goroutines may read it, or wait for a part of it, meanwhile.
 type Output struct {
 	mu     sync.Mutex
 	buf    bytes.Buffer
-	more   chan struct{} // closed and made anew with every write
+	more   chan struct{} // closed and replaced at every write
 	closed bool
 }
 
-// NewOutput returns an empty one.
+// NewOutput returns an empty Output.
 func NewOutput() *Output { return &Output{more: make(chan struct{})} }
 
 // Write implements io.Writer.
@@ -32,13 +32,13 @@ func (o *Output) Write(p []byte) (int, error) {
 	return o.buf.Write(p)
 }
 
-// tell wakes all that wait. Its caller holds mu.
+// tell wakes all waiters. The caller holds mu.
 func (o *Output) tell() {
 	close(o.more)
 	o.more = make(chan struct{})
 }
 
-// Close says that no more comes.
+// Close marks the output as complete.
 func (o *Output) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -46,15 +46,15 @@ func (o *Output) Close() {
 	o.tell()
 }
 
-// String is what has been written.
+// String returns the output so far.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.buf.String()
 }
 
-// Await returns when text has been written. It is an error when the output is closed, or the
-// time has passed, without.
+// Await waits until text has been written. It returns an error if the output is closed first, or the time limit is
+// reached.
 func (o *Output) Await(text string, within time.Duration) error {
 	limit := time.After(within)
 	for {
@@ -75,7 +75,7 @@ func (o *Output) Await(text string, within time.Duration) error {
 	}
 }
 
-// Code is the exit code of a process that has ended, 128+n for one that signal n has ended.
+// Code returns the exit code of a process that has ended, or 128+n if signal n has ended it.
 func Code(state *os.ProcessState) int {
 	if ws := state.Sys().(syscall.WaitStatus); ws.Signaled() {
 		return 128 + int(ws.Signal())
@@ -83,8 +83,8 @@ func Code(state *os.ProcessState) int {
 	return state.ExitCode()
 }
 
-// Environment is ours without what changes Muster or an MPI, and without the variables whose
-// names begin as one of also. The programs of bin come first in PATH.
+// Environment returns our environment without variables that change Muster or an MPI, and without variables whose
+// names begin with one of also. The programs of bin come first in PATH.
 func Environment(bin string, also ...string) []string {
 	also = append(also, "MUSTER_", "OMPI_", "PRTE_", "PMIX_", "HYDRA_", "MPICH_", "MPIR_", "MPIEXEC_", "I_MPI_", "KUBECONFIG", "KUBERNETES_")
 	var env []string

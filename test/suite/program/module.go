@@ -12,16 +12,16 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// Module is another project's, and which of its programs are wanted.
+// Module is the module of another project, with the programs that are needed.
 type Module struct {
 	Dir      string   // of the go.mod that pins it
 	Path     string   // as in that go.mod
-	Name     string   // of the directory that the programs get, with the version behind it
+	Name     string   // name of the programs' directory; the version is appended
 	Commands []string // packages below Path
-	Stamp    string   // the variable that the program takes its version from, if any
+	Stamp    string   // the variable that sets the program's version, if any
 }
 
-// Version is the one in the go.mod.
+// Version returns the version in the go.mod.
 func (m Module) Version() (string, error) {
 	text, err := os.ReadFile(filepath.Join(m.Dir, "go.mod"))
 	if err != nil {
@@ -34,9 +34,9 @@ func (m Module) Version() (string, error) {
 	return string(found[1]), nil
 }
 
-// Build makes the programs, if they are not there, and gives their directory: beside those
-// of the cluster ($MUSTER_CLUSTER), else in the user's cache. They are built into
-// another one first, so that an interrupted build leaves nothing that looks finished.
+// Build builds the programs if they do not exist, and returns their directory. It is beside the programs of the
+// cluster ($MUSTER_CLUSTER), or else in the user's cache. The programs are built in another directory first, so
+// that an interrupted build does not look finished.
 func (m Module) Build(ctx context.Context) (dir string, err error) {
 	version, err := m.Version()
 	if err != nil {
@@ -72,7 +72,7 @@ func (m Module) Build(ctx context.Context) (dir string, err error) {
 	return dir, os.Rename(dir+".part", dir)
 }
 
-// Source is the directory of the module's files.
+// Source returns the directory of the module's files.
 func (m Module) Source(ctx context.Context) (string, error) {
 	out, err := m.command(ctx, "go", "list", "-mod=readonly", "-f", "{{.Module.Dir}}", m.Path+"/"+m.Commands[0]).Output()
 	if err != nil {
@@ -88,8 +88,8 @@ func (m Module) command(ctx context.Context, name string, args ...string) *exec.
 	return cmd
 }
 
-// Venv gives the directory of a Python environment of test/lab/frameworks, made of
-// PyPI's packages at pinned versions if it is not there.
+// Venv returns the directory of a Python environment of test/lab/frameworks. If the environment does not exist, it
+// is made from pinned packages of PyPI.
 func Venv(ctx context.Context, name string) (dir string, err error) {
 	root, err := figure.Root()
 	if err != nil {

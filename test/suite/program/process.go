@@ -25,8 +25,8 @@ type Process struct {
 	done chan error
 }
 
-// Start begins argv, with env beside its own environment; it ends with this
-// program, however that ends. Its output goes to the file log.
+// Start starts argv, with env added to its environment. The program ends with this process, however this process
+// ends. Its output goes to the file log.
 func Start(log string, env []string, argv ...string) (*Process, error) {
 	if err := os.MkdirAll(filepath.Dir(log), 0o755); err != nil {
 		return nil, fmt.Errorf("make directory: %w", err)
@@ -46,7 +46,7 @@ func Start(log string, env []string, argv ...string) (*Process, error) {
 	started := make(chan error)
 	go func() {
 		defer out.Close()
-		runtime.LockOSThread() // whose end would be the program's
+		runtime.LockOSThread() // the program is killed when this thread ends
 		err := cmd.Start()
 		started <- err
 		if err == nil {
@@ -60,25 +60,25 @@ func Start(log string, env []string, argv ...string) (*Process, error) {
 	return p, nil
 }
 
-// PID is the program's.
+// PID returns the process ID of the program.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Died is an error when the program has ended by itself.
+// Died returns an error if the program has ended by itself.
 func (p *Process) Died() error {
 	select {
 	case err := <-p.done:
 		p.done <- err
-		return fmt.Errorf("%s has ended by itself: %w: see %s", filepath.Base(p.cmd.Path), errors.Join(err, errors.New("nobody told it to")), p.log)
+		return fmt.Errorf("%s has ended by itself: %w: see %s", filepath.Base(p.cmd.Path), errors.Join(err, errors.New("it was not told to stop")), p.log)
 	default:
 		return nil
 	}
 }
 
-// End ends the program and waits for it; Died's error where there was nothing to end.
+// End stops the program and waits for its end. If the program has ended before, it returns the error of Died.
 func (p *Process) End() error {
 	err := p.Died()
 	p.stop()
-	<-p.done //nolint:errcheck // Died has told it
+	<-p.done //nolint:errcheck // Died has reported it
 	return err
 }
 
@@ -88,7 +88,7 @@ type Usage struct {
 	CPUSeconds float64
 }
 
-// UsageOf reads it for a process that runs.
+// UsageOf returns the usage of a running process.
 func UsageOf(pid int) (u Usage, err error) {
 	p, err := procfs.NewProc(pid)
 	if err != nil {
@@ -105,10 +105,10 @@ func UsageOf(pid int) (u Usage, err error) {
 	return Usage{PeakMB: float64(status.VmHWM) / 1e6, CPUSeconds: stat.CPUTime()}, nil
 }
 
-// Usage is the process's so far.
+// Usage returns the usage of the process so far.
 func (p *Process) Usage() (Usage, error) { return UsageOf(p.PID()) }
 
-// Main runs a program until it has ended or is interrupted. It ends with 1 when there was an error.
+// Main runs a program until it ends or is interrupted. If run returns an error, Main exits with 1.
 func Main(name string, run func(context.Context) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

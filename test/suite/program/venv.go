@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Venvs is the directory of the Python environments that test/lab/frameworks makes.
+// Venvs returns the directory of the Python environments that test/lab/frameworks makes.
 func Venvs() (string, error) {
 	if dir := os.Getenv("MUSTER_FRAMEWORKS"); dir != "" {
 		return filepath.Abs(dir)
@@ -17,7 +17,7 @@ func Venvs() (string, error) {
 	return filepath.Join(dir, "muster", "frameworks"), err
 }
 
-// MadeVenv finds an environment that Venv has made, the newest if there are several.
+// MadeVenv returns an environment that Venv has made. If there are several, it returns the newest.
 func MadeVenv(name string) (string, error) {
 	cache, err := Venvs()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// CLI returns the help of each verb of the agent in the directory bin, and that of the controller,
-// with every flag.
+// CLI returns the help of each verb of the agent in the directory bin, and the help of the controller, with every
+// flag.
 func CLI(ctx context.Context, bin string) (string, error) {
 	agent := filepath.Join(bin, "agent")
 	list, err := exec.CommandContext(ctx, agent, "__complete", "").Output()
@@ -42,7 +42,7 @@ func CLI(ctx context.Context, bin string) (string, error) {
 	return b.String(), nil
 }
 
-// printed adds what a program prints, below a heading.
+// printed adds the output of a program below a heading.
 func printed(ctx context.Context, b *strings.Builder, heading, program string, args ...string) error {
 	text, err := exec.CommandContext(ctx, program, args...).Output()
 	if err != nil {

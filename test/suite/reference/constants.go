@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// group selects constants of a Go file. They are the rows of one table of a page.
+// group selects constants of a Go file, which are the rows of one table of a page.
 type group struct {
 	file  string
-	names []string // beginnings of the constants' names
+	names []string // prefixes of the constants' names
 }
 
-// reasons, exitCodes, labels and annotations are the constants that users see.
+// The following functions return the groups of constants that users see.
 func reasonsOfJobs() group    { return group{"agent/controller/reasons.go", []string{"reason"}} }
 func reasonsOfWorkers() group { return group{"rendezvous/reason.go", []string{""}} }
 func exitCodes() group        { return group{"exec/names/exitcodes.go", []string{"Exit"}} }

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// schema is what this page needs of the schema of a CRD's field.
+// schema has the parts of a CRD field's schema that this page needs.
 type schema struct {
 	Description string
 	Type        string
@@ -32,8 +32,8 @@ type schema struct {
 	Rules       []struct{ Message string } `json:"x-kubernetes-validations"`
 }
 
-// LaunchJob lists the fields of part, which is spec or status, of the CRD at path: a row for each
-// field, and the rules between fields below.
+// LaunchJob lists the fields of part (spec or status) of the CRD at path: a row for each field, and below them the
+// rules between fields.
 func LaunchJob(path, part string) (string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -61,13 +61,13 @@ func LaunchJob(path, part string) (string, error) {
 		"\n" + p.rules.String(), nil
 }
 
-// fields collects the rows of the table, and the rules below it.
+// fields collects the rows of the table, and the rules for the text below it.
 type fields struct {
 	rows, rules strings.Builder
 	bare        []string // fields without a description
 }
 
-// walk adds the fields below path in the order of their names.
+// walk adds the fields below path, sorted by name.
 func (p *fields) walk(path string, s *schema) {
 	for _, rule := range s.Rules {
 		if line := fmt.Sprintf("* `%s`: %s\n", path, rule.Message); !strings.Contains(p.rules.String(), line) {
@@ -81,7 +81,7 @@ func (p *fields) walk(path string, s *schema) {
 		field, at := s.Properties[name], path+"."+name
 		required, below := slices.Contains(s.Required, name), name != "template"
 		description := strings.Join(strings.Fields(field.Description), " ")
-		if !below { // Kubernetes documents what is below, and the CRD has no descriptions of it
+		if !below { // Kubernetes documents the fields below, and the CRD has no descriptions of them
 			description = "The pods, as in a Job: metadata and spec."
 		}
 		if description == "" {
@@ -118,7 +118,7 @@ func typeOf(s *schema) string {
 	return s.Type
 }
 
-// limits says what values the field takes.
+// limits describes the allowed values of the field.
 func limits(s *schema) (all []string) {
 	if len(s.Enum) > 0 {
 		var words []string

@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/agent/settings"
 )
 
-// Settings is the table of docs/reference/settings.md: a row for each option of a run.
+// Settings returns the table of docs/reference/settings.md: a row for each option of a run.
 func Settings() string {
 	var b strings.Builder
 	b.WriteString("| flag | takes | default | variable | field of a LaunchJob | used by | what it does |\n|---|---|---|---|---|---|---|\n")
@@ -24,12 +24,12 @@ func Settings() string {
 	return b.String()
 }
 
-// verbs of a setting, in the order of the page.
+// verbs returns the verbs of a setting, in the order of the page.
 func verbs(s settings.Setting) (names []string, all []settings.Use) {
 	return []string{"run", "join", "submit"}, []settings.Use{s.Run, s.Join, s.Submit}
 }
 
-// uses lists the verbs that have the setting, and says what it does in the words of the first.
+// uses returns the verbs that have the setting, and the help text of the first one.
 func uses(s settings.Setting) (found []string, help string) {
 	names, all := verbs(s)
 	for i, use := range all {
@@ -43,8 +43,8 @@ func uses(s settings.Setting) (found []string, help string) {
 	return found, help
 }
 
-// defaults says what a setting is by itself: for each verb, unless they agree. -1 stands for
-// no value.
+// defaults returns the default of a setting: one for all verbs, or one for each verb if they differ. -1 means no
+// value.
 func defaults(s settings.Setting) string {
 	var same, each []string
 	names, all := verbs(s)
@@ -65,7 +65,7 @@ func defaults(s settings.Setting) string {
 	return strings.Join(each, ", ")
 }
 
-// takes says what a user types for a kind.
+// takes describes the value that a user types for a kind.
 func takes(kind settings.Kind) string {
 	switch kind {
 	case settings.Switch:
@@ -79,7 +79,7 @@ func takes(kind settings.Kind) string {
 	}
 }
 
-// code sets a word as code; there is none for the empty one.
+// code formats a word as code. It returns "" for an empty word.
 func code(word string) string {
 	if word == "" {
 		return ""
@@ -87,5 +87,5 @@ func code(word string) string {
 	return "`" + cell(word) + "`"
 }
 
-// cell keeps a text in its column.
+// cell escapes a text for a cell of a table.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

@@ -8,13 +8,13 @@ import (
 	"github.com/musterhq/muster/test/suite/page"
 )
 
-// part is one place of a page that is generated.
+// part is one generated part of a page.
 type part struct {
 	page, mark string
 	body       func() (string, error)
 }
 
-// parts lists all of them, except for the command line, which takes built programs.
+// parts returns all parts except the command line, which needs built programs.
 func parts(root string) []part {
 	table := func(g group, heading string) func() (string, error) {
 		return func() (string, error) { return g.table(root, heading) }
@@ -36,7 +36,7 @@ func parts(root string) []part {
 	}
 }
 
-// Write writes every generated place of the pages below root. bin has the built programs.
+// Write writes every generated part of the pages below root. bin has the built programs.
 func Write(ctx context.Context, root, bin string) error {
 	cli := part{"docs/reference/cli.md", "cli", func() (string, error) { return CLI(ctx, bin) }}
 	for _, p := range append(parts(root), cli) {

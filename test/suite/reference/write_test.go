@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestThePagesSayWhatTheProgramSays(t *testing.T) {
+func TestPagesMatchTheProgram(t *testing.T) {
 	const root = "../../.."
 	for _, p := range parts(root) {
 		t.Run(p.page+" "+p.mark, func(t *testing.T) {
@@ -18,12 +18,12 @@ func TestThePagesSayWhatTheProgramSays(t *testing.T) {
 			require.NoError(t, err)
 			body, err := p.body()
 			require.NoError(t, err)
-			require.True(t, strings.Contains(string(page), body), "make generate writes %s anew", p.page)
+			require.True(t, strings.Contains(string(page), body), "%s is stale: run make generate", p.page)
 		})
 	}
 }
 
-func TestAnItemWithoutADescriptionIsAnError(t *testing.T) {
+func TestMissingDescriptionIsAnError(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o644))
@@ -50,10 +50,10 @@ func TestAnItemWithoutADescriptionIsAnError(t *testing.T) {
 	require.Contains(t, table, "| `spec.a` | integer | required | at least 1 | How many. |\n")
 }
 
-// literal matches a reason that is written where it is used.
+// literal matches a reason that is written as a literal where it is used.
 var literal = regexp.MustCompile(`(?:obstacle\{|\bCode: *|rendezvous\.Code\()"`)
 
-// TestEveryReasonIsAConstant: a reason that is written where it is used is on no page.
+// TestEveryReasonIsAConstant finds literal reasons, which would be on no page.
 func TestEveryReasonIsAConstant(t *testing.T) {
 	for _, name := range []string{"agent/controller", "agent/launch/fleet", "rendezvous"} {
 		files, err := filepath.Glob(filepath.Join("../../..", name, "*.go"))

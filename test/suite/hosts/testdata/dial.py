@@ -1,5 +1,5 @@
-"""dial.py HOST:PORT...: resolve and dial each, print a JSON object of who answered:
-the name, or "error: " and why not."""
+"""dial.py HOST:PORT...: resolve and dial each, and print the answers as a JSON object:
+the name of the host, or "error: " and the reason."""
 import concurrent.futures
 import json
 import socket

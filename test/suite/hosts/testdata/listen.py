@@ -1,5 +1,5 @@
-"""listen.py NAME ADDRESS PORT...: answer every connection with NAME. One that says
-"meet CASE COUNT" gets "met" when so many have said so. Prints "listening"."""
+"""listen.py NAME ADDRESS PORT...: answer every connection with NAME. A connection that sends
+"meet CASE COUNT" gets "met" when COUNT of them have sent it. Prints "listening"."""
 import socket
 import sys
 import threading

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""seen.py [WORDS...]: stands for a script or a launcher of processes. Prints "seen"
-and a JSON object: its worker, its words, the variables that its container did not
-have, and the small text files that words and variables name. Where HOSTS_MEET is
-"ADDRESS:PORT COUNT" it ends when so many processes of the case have come so far."""
+"""seen.py [ARGUMENTS...]: replaces a script or a launcher of processes. Prints "seen"
+and a JSON object: its worker, its arguments, the variables that its container did not
+have, and the small text files that arguments and variables name. If HOSTS_MEET is
+"ADDRESS:PORT COUNT", it exits when COUNT processes of the case have reached this point."""
 import json
 import os
 import socket
@@ -12,7 +12,7 @@ import sys
 
 
 def text(path):
-    """The text of a small file; of a script, what it prints."""
+    """The text of a small file, or the output of a script."""
     try:
         about = os.stat(path)
         if not stat.S_ISREG(about.st_mode) or about.st_size > 1 << 16:
