@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wrappings start a launcher of PyTorch's: a command's words, from the words of the launcher
-// and a directory for a script.
+// wrappings returns functions that wrap a launcher of PyTorch in a command. Each returns the command's words, given
+// the launcher's words and a directory for a script.
 func wrappings(t *testing.T) map[string]func(launcher, dir string) []string {
 	lay := func(path, text string) string {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o755))
@@ -48,7 +48,7 @@ func wrappings(t *testing.T) map[string]func(launcher, dir string) []string {
 
 var worldLine = regexp.MustCompile(`(?m)world rank=(\d+) of (\d+) local=(\d+) at (\S+)$`)
 
-// ofWorld wants ranks 0 to n-1 of one world, and all at one place.
+// ofWorld requires the ranks 0 to n-1 of one world, all with the same rendezvous place.
 func ofWorld(t testing.TB, o outcome, n int) {
 	t.Helper()
 	var ranks []string
@@ -72,7 +72,7 @@ func ofWorld(t testing.TB, o outcome, n int) {
 //go:embed all:testdata/below
 var belowSources embed.FS
 
-// belowPrograms lays the stand-ins into a directory.
+// belowPrograms writes the stand-ins to a directory.
 func belowPrograms(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -85,7 +85,7 @@ func belowPrograms(t testing.TB) string {
 	return dir
 }
 
-// below is a job of two workers with the programs of dir in PATH.
+// below returns a job of two workers with the programs of dir in PATH.
 func below(t *testing.T, dir string, flags []string, command ...string) call {
 	t.Helper()
 	c := agentRun(t, append([]string{"--fake=2"}, flags...), command...)
@@ -93,8 +93,8 @@ func below(t *testing.T, dir string, flags []string, command ...string) call {
 	return c
 }
 
-// TestBelow: a launcher behind whatever starts it makes one world of all workers, or is
-// refused with a sentence where its words would make a world of each.
+// TestBelow checks that a launcher inside any wrapping makes one world of all workers. If its arguments would make
+// a world on each worker, it must be refused with a message.
 func TestBelow(t *testing.T) {
 	t.Parallel()
 	programs := belowPrograms(t)
@@ -126,5 +126,5 @@ func TestBelow(t *testing.T) {
 	}
 }
 
-// TestBelowMore has what the matrix of TestBelow leaves out.
+// TestBelowMore tests what the matrix of TestBelow leaves out.
 func TestBelowMore(t *testing.T) { play(t, "below") }

@@ -20,7 +20,7 @@ import (
 	"github.com/musterhq/muster/test/suite/program"
 )
 
-// careWay is a way to stop a run. The ranks of all its workers save.
+// careWay is a way to stop a run. The ranks of all its workers write a checkpoint.
 type careWay struct {
 	name    string
 	verb    string
@@ -80,7 +80,7 @@ func horovod(t *testing.T) []string {
 	return []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "PYTHONPATH=" + packages[0], "OMP_NUM_THREADS=1"}
 }
 
-// careRanks is how many ranks save.
+// careRanks returns how many ranks write a checkpoint.
 func careRanks(p care.Program, w careWay) int {
 	if p.Framework == "" {
 		return 2
@@ -88,7 +88,7 @@ func careRanks(p care.Program, w careWay) int {
 	return p.Each * w.workers
 }
 
-// careLacks says why there is no such cell; "": there is one.
+// careLacks returns why a cell is impossible, or "".
 func careLacks(p care.Program, w careWay) string {
 	if p.Framework == "" && w.verb == "join" {
 		return "MPI has a launcher"
@@ -99,8 +99,8 @@ func careLacks(p care.Program, w careWay) string {
 	return p.Missing
 }
 
-// TestCareStops: however a run is stopped and whatever its ranks are, each writes its
-// checkpoint, and nothing is left. It prints the table.
+// TestCareStops checks that each rank writes its checkpoint and that no process is left, for each kind of rank and
+// each way to stop a run. It prints the table.
 func TestCareStops(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, care.Lay(dir))
@@ -117,7 +117,7 @@ func TestCareStops(t *testing.T) {
 					continue
 				}
 				t.Run(p.Name+"/"+w.name, func(t *testing.T) {
-					cells[cell] = "0/1" // before any cell is played
+					cells[cell] = "0/1" // until the cell has been played
 					t.Parallel()
 					careCell(t, p, w, sources)
 					mu.Lock()
@@ -165,19 +165,19 @@ func careCell(t *testing.T, p care.Program, w careWay, sources string) {
 		why, _ := os.ReadFile(filepath.Join(dir, "failed."+number))
 		require.True(t, exists(dir, "saved."+number), "rank %d: %s\n%s", rank, why, tail(o.err))
 		require.False(t, exists(dir, "failed."+number), "rank %d: %s\n%s", rank, why, tail(o.err))
-		require.False(t, exists(dir, "asked."+number), "a loader of rank %d was asked", rank)
+		require.False(t, exists(dir, "asked."+number), "a loader of rank %d got a signal", rank)
 	}
 	if w.code != 0 {
 		o.wants(t, w.code)
 	}
 	if !p.Lingers {
-		// The next attempt of an elastic run is part of it: PyTorch takes seconds to begin.
-		require.Less(t, time.Since(asked), 55*time.Second, "nobody waits for the end of the grace when all have saved")
+		// The next attempt of an elastic run is included, and PyTorch takes seconds to start.
+		require.Less(t, time.Since(asked), 55*time.Second, "the job must not wait for the end of the grace when all ranks have saved")
 	}
 }
 
-// printCare prints which cells are good. A program that is not installed fails the test: its cells would be missing
-// from the table.
+// printCare prints which cells passed. A program that is not installed fails the test, because its cells would be
+// missing from the table.
 func printCare(t *testing.T, programs []care.Program, ways []careWay, cells map[string]string) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n%-32s", "checkpoints, nothing left")
@@ -207,7 +207,7 @@ func printCare(t *testing.T, programs []care.Program, ways []careWay, cells map[
 	require.Empty(t, missing)
 }
 
-// TestCareHungRankIsNamed: every way to hang, by every way to wait for it.
+// TestCareHungRankIsNamed plays every way to hang with every way to wait.
 func TestCareHungRankIsNamed(t *testing.T) {
 	torch, missing := framework("torch")
 	require.Empty(t, missing)
@@ -217,7 +217,7 @@ func TestCareHungRankIsNamed(t *testing.T) {
 			for _, failure := range []bool{false, true} {
 				c := hungCell{transport: transport, way: way, failure: failure}
 				if transport == "mpi" && failure || way == "loop" && transport != "mpi" && !failure {
-					continue // ranks of MPI do not give up; a rank that computes is no hang
+					continue // MPI ranks do not give up, and a rank that computes does not hang
 				}
 				if transport == "gloo" {
 					c.python = torch
@@ -233,7 +233,7 @@ func TestCareHungRankIsNamed(t *testing.T) {
 	}
 }
 
-// TestCareStacksTakeLittleTime: of a failed job of 60 ranks, with and without stacks.
+// TestCareStacksTakeLittleTime measures a failed job of 60 ranks, with and without stacks.
 func TestCareStacksTakeLittleTime(t *testing.T) {
 	const fails = `import os, time
 if os.environ["RANK"] == "7": time.sleep(4); raise RuntimeError("[gloo] Timed out waiting 4000ms for recv operation")

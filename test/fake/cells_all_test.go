@@ -2,5 +2,5 @@
 
 package fake
 
-// everyCell is for the matrices: with the tag cells each of them is played whole.
+// everyCell is true with the tag cells: each matrix is played completely.
 const everyCell = true

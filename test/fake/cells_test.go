@@ -2,5 +2,5 @@
 
 package fake
 
-// everyCell is for the matrices: without the tag cells only a part of them is played.
+// everyCell is false without the tag cells: only a part of each matrix is played.
 const everyCell = false

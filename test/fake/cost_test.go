@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// mostCost is how many times the processor time that a launcher may need with progress rules.
+	// mostCost is the maximum ratio of the launcher's processor time with progress rules to that without.
 	mostCost = 1.2
-	// costPairs is how often both are measured, in turn, so that other load meets both.
+	// costPairs is how often both are measured. They take turns, so that other load affects both.
 	costPairs = 5
-	// costTime is the time of one measurement, once all ranks print.
+	// costTime is the duration of one measurement, after all ranks have begun to print.
 	costTime = 8 * time.Second
 )
 
-// TestRulesCostLittle: 100 ranks print 100 lines a second each, which the launcher reads as those
-// of 1,000 ranks with 10 lines. All match a rule.
+// TestRulesCostLittle runs 100 ranks that print 100 lines a second each. For the launcher this is the same as 1,000
+// ranks with 10 lines. All lines match a rule.
 func TestRulesCostLittle(t *testing.T) {
 	const ranks = 100
 	line := `exec 3<> <(:)
@@ -60,8 +60,8 @@ done`
 	require.LessOrEqual(t, ratios[costPairs/2], mostCost)
 }
 
-// processorTime is the user and system time of a process: fields 14 and 15 of proc_pid_stat(5), in
-// hundredths of a second.
+// processorTime returns the user and system time of a process: fields 14 and 15 of proc_pid_stat(5), in hundredths
+// of a second.
 func processorTime(t *testing.T, pid int) (sum time.Duration) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	require.NoError(t, err)

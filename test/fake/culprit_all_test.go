@@ -4,7 +4,7 @@ package fake
 
 import "testing"
 
-// culpritWays are all ways to start ranks: with the tag culprit the whole matrix is played.
+// culpritWays returns all ways to start ranks: with the tag culprit the whole matrix is played.
 func culpritWays(t *testing.T) []culpritWay {
 	all := groupWays(t)
 	for name, path := range mpiruns(t) {
@@ -13,5 +13,5 @@ func culpritWays(t *testing.T) []culpritWay {
 	return all
 }
 
-// isCulpritPlayed reports whether a cell is played: each is.
+// isCulpritPlayed reports whether a cell is played. With the tag culprit, each cell is.
 func isCulpritPlayed(culpritCell) bool { return true }

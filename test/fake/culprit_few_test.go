@@ -4,13 +4,13 @@ package fake
 
 import "testing"
 
-// culpritWays are the ways to start ranks that need no packages of PyPI.
+// culpritWays returns the ways to start ranks that need no packages of PyPI.
 func culpritWays(t *testing.T) []culpritWay {
 	return append(groupWays(t), mpiWay("openmpi4", "mpirun.openmpi"), mpiWay("mpich40", "mpiexec.mpich"))
 }
 
-// isCulpritPlayed reports whether a cell is played: without the tag culprit a few are, which
-// need neither root nor much time.
+// isCulpritPlayed reports whether a cell is played. Without the tag culprit these are a few cells that need neither
+// root nor much time.
 func isCulpritPlayed(c culpritCell) bool {
 	switch c.way.name {
 	case "openmpi4", "plain":

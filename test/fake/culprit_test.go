@@ -19,12 +19,12 @@ import (
 type culpritWay struct {
 	name  string
 	mpi   bool
-	below bool // the ranks are those of a launcher on each worker, which tells how they ended
-	// job runs the script in each rank, each of two workers having so many.
+	below bool // a launcher on each worker starts the ranks and reports how they ended
+	// job runs the script in each rank, with each ranks on each of two workers.
 	job func(t *testing.T, each int, flags []string, script string, starter string) []*job
 }
 
-// culpritCell is one cell of the matrix: a rank that fails, and what is to be said of it.
+// culpritCell is one cell of the matrix: a rank that fails, and the expected report.
 type culpritCell struct {
 	way      culpritWay
 	moment   culpritMoment
@@ -44,10 +44,10 @@ type culpritEnd struct {
 	says       string
 }
 
-// culpritPlace is which rank ends.
+// culpritPlace selects the rank that ends.
 type culpritPlace struct {
 	name            string
-	each            int // ranks of a worker
+	each            int // ranks on each worker
 	rank, bystander int // bystander fails in the first of two attempts
 }
 
@@ -67,13 +67,13 @@ var culpritPlaces = []culpritPlace{
 type culpritMoment struct {
 	name    string
 	seconds int
-	atOnce  int // cells at a time: a busy machine sees less of ranks that end at once
+	atOnce  int // cells at a time: a busy machine notices fewer ranks that end at once
 }
 
 var culpritMoments = []culpritMoment{{"30 s", 30, 100}, {"1 s", 1, 6}, {"at once", 0, 3}}
 
-// script is what each rank runs. In the first of two attempts another rank fails. The others
-// end soon after, since Hydra does not end them for an exit code.
+// script returns what each rank runs. In the first of two attempts another rank fails. The other ranks end soon
+// after, because Hydra does not end them for an exit code.
 func (c culpritCell) script() string {
 	text := "r=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$RANK}}\n"
 	words := `echo "the last words of rank $r in attempt $MUSTER_ATTEMPT" >&2; `
@@ -84,10 +84,9 @@ func (c culpritCell) script() string {
 		c.attempts-1, c.place.rank, c.moment.seconds, words, c.end.does, c.moment.seconds+4)
 }
 
-// TestCulprit: the rank that failed is named, with its worker and its end, and none that was
-// ended after it. What is said of an attempt stays when another one follows. A rank of an
-// MPI that ends within milliseconds may not be seen by its worker. It is named if its mpirun
-// names it, else nobody is.
+// TestCulprit checks that the report names the rank that failed, with its worker and its end, and no rank that was
+// ended afterwards. The report of an attempt stays when another attempt follows. The worker may not see an MPI rank
+// that ends within milliseconds. Such a rank is named if its mpirun names it. Otherwise no rank is named.
 func TestCulprit(t *testing.T) {
 	var cells, good atomic.Int32
 	ways, small := culpritWays(t), ""
@@ -125,12 +124,12 @@ func TestCulprit(t *testing.T) {
 	t.Logf("%d of %d cells", good.Load(), cells.Load())
 	for _, way := range ways {
 		if way.mpi {
-			t.Logf("%s: in %d cells neither the worker nor mpirun told the rank, and none was named", way.name, unnamed[way.name].Load())
+			t.Logf("%s: in %d cells neither the worker nor mpirun reported the rank, and none was named", way.name, unnamed[way.name].Load())
 		}
 	}
 }
 
-// culpritCells are the cells of a moment that are played.
+// culpritCells returns the cells of a moment that are played.
 func culpritCells(ways []culpritWay, moment culpritMoment) (cells []culpritCell) {
 	for _, way := range ways {
 		for _, end := range culpritEnds {
@@ -170,7 +169,7 @@ func (c culpritCell) play(t *testing.T, starter string) (named bool) {
 		case c.way.below:
 			code = 1
 		case !named:
-			code = o.report.Attempts[c.attempts-1].Code // of Hydra, which may tell nothing
+			code = o.report.Attempts[c.attempts-1].Code // Hydra's code, which may be a success
 			require.NotZero(t, code)
 		}
 		o.wants(t, code)
@@ -178,13 +177,13 @@ func (c culpritCell) play(t *testing.T, starter string) (named bool) {
 	return named
 }
 
-// mpirunNames finds a rank in the words of each mpirun: of Open MPI 4 and 5, and of Intel MPI.
-// MPICH's has none.
+// mpirunNames finds a rank in the messages of mpirun: of Open MPI 4 and 5, and of Intel MPI. MPICH's messages have
+// none.
 var mpirunNames = regexp.MustCompile(`noticed that process rank (\d+) with|Process name: \[\S+,(\d+)\]|=   RANK (\d+) PID`)
 
-// tells wants the attempt of a report to name the rank that ended so; false when it names
-// none, which an end at once of a rank of an MPI may come to, unless mpirun itself has named
-// it. said is all output of the job.
+// tells requires that an attempt of a report names the rank and how it ended. It returns false if the attempt names
+// no rank. That is allowed for an MPI rank that ends at once, unless mpirun itself has named it. said is all output
+// of the job.
 func (c culpritCell) tells(t *testing.T, o outcome, said string, attempt, rank int, end culpritEnd) bool {
 	require.Greater(t, len(o.report.Attempts), attempt, "stderr: %s", tail(o.err))
 	a := o.report.Attempts[attempt]
@@ -217,7 +216,7 @@ func (c culpritCell) tells(t *testing.T, o outcome, said string, attempt, rank i
 	switch {
 	case !c.way.mpi:
 		named = `rank ` + strconv.Itoa(rank) + ` on ` + regexp.QuoteMeta(worker) + ` ` + end.says
-	case c.moment.seconds == 0 && attempt == c.attempts-1 && a.Worker == "": // Open MPI 5 tells no host
+	case c.moment.seconds == 0 && attempt == c.attempts-1 && a.Worker == "": // Open MPI 5 reports no host
 		named, worker = `rank `+strconv.Itoa(rank)+`( \(pid \d+\))? `+end.says+`, as \S+ reported`, ""
 	case c.moment.seconds == 0 && attempt == c.attempts-1:
 		named = regexp.QuoteMeta(worker) + `: rank ` + strconv.Itoa(rank) + `(, \S* ?\(pid \d+\),|( \(pid \d+\))?) ` + end.says + `(, as \S+ reported)?`
@@ -226,20 +225,20 @@ func (c culpritCell) tells(t *testing.T, o outcome, said string, attempt, rank i
 	require.Regexp(t, named, a.Why, what)
 	require.Regexp(t, `(?m)^agent: .*`+named, o.err, what)
 	for _, other := range regexp.MustCompile(`\brank (\d+)`).FindAllStringSubmatch(a.Why, -1) {
-		require.Equal(t, strconv.Itoa(rank), other[1], "a victim is named: %s", what)
+		require.Equal(t, strconv.Itoa(rank), other[1], "a rank that was ended by the failure is named: %s", what)
 	}
 	if end.code == 137 {
 		require.Contains(t, a.Why, "(OOM)", what)
 	}
 	if c.way.mpi || c.way.name == "join" {
-		require.Contains(t, said, words, what) // the rank's own output, which we do not keep
+		require.Contains(t, said, words, what) // the rank's own output, which the report does not have
 	} else {
 		require.Contains(t, a.Words, words, what)
 	}
 	return true
 }
 
-// worker is the name of the worker of a rank.
+// worker returns the name of a rank's worker.
 func (c culpritCell) worker(rank int) string {
 	if c.way.name == "join" {
 		return "job-" + strconv.Itoa(rank/c.place.each)
@@ -247,7 +246,7 @@ func (c culpritCell) worker(rank int) string {
 	return "127.0.0." + strconv.Itoa(2+rank/c.place.each)
 }
 
-// mpiWay is an mpirun in the launcher.
+// mpiWay runs mpirun in the launcher.
 func mpiWay(name, mpirun string) culpritWay {
 	return culpritWay{name: name, mpi: true, job: func(t *testing.T, each int, flags []string, script, starter string) []*job {
 		flags = append([]string{"--fake=2", "--slots=" + strconv.Itoa(each)}, flags...)
@@ -258,7 +257,7 @@ func mpiWay(name, mpirun string) culpritWay {
 	}}
 }
 
-// groupWays are those whose processes we start ourselves.
+// groupWays returns the ways in which Muster starts the processes itself.
 func groupWays(t *testing.T) []culpritWay {
 	standIn := laid(t, "torchrun.py")
 	return []culpritWay{
@@ -286,13 +285,13 @@ func groupWays(t *testing.T) []culpritWay {
 	}
 }
 
-// TestLeftWithoutFinalize: a rank of Open MPI that ends with 0 and without MPI_Finalize has the
-// others killed. mpirun names it, and none of the others is blamed.
+// TestLeftWithoutFinalize covers a rank of Open MPI that ends with 0 and without MPI_Finalize, so that mpirun kills
+// the others. The message of mpirun names the first rank, and no other rank is blamed.
 func TestLeftWithoutFinalize(t *testing.T) {
 	t.Parallel()
 	o := run(t, agentRun(t, []string{"--fake=2"}, "mpirun.openmpi", "-n", "2", families[0].program("act"), "exit", "0", "1", "1"))
 	o.wants(t, 1)
-	if !strings.Contains(o.err, "exiting improperly") { // where the victims' ends reached mpirun first
+	if !strings.Contains(o.err, "exiting improperly") { // the ends of the other ranks reached mpirun first
 		require.Contains(t, o.err, "agent: which rank ended first is unknown; mpirun.openmpi exited with 1\n")
 		return
 	}

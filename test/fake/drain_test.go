@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// slow is a rank that saves for as long as its number among the arguments says; "-": it has no
-// handler. If there is a checkpoint it ends at once, and says on how many ranks: in one write, as
-// Hydra mixes what ranks write in pieces, which an unbuffered print does.
+// slow is a rank that takes as many seconds to save as the argument for its rank says. "-" means that it has no
+// handler. If there is a checkpoint, it exits at once and prints the number of ranks. It prints in one write,
+// because Hydra mixes ranks' output that is written in pieces, as an unbuffered print does.
 const slow = `
 import glob, os, signal, sys, time
 name = next(n for n in ("OMPI_COMM_WORLD_RANK", "PMI_RANK") if n in os.environ)
@@ -37,21 +37,22 @@ open("up." + me, "w").close()
 while True: time.sleep(0.1)
 `
 
-// TestDrainOfOneWorkerLetsAllRanksSave: an mpirun ends the ranks of all workers when it loses
-// one, so all are asked, and the daemons of the one that goes wait for the ranks of the others.
+// TestDrainOfOneWorkerLetsAllRanksSave drains one worker under mpirun. When mpirun loses a worker, it ends the
+// ranks of all workers. So all ranks are asked to stop, and the daemons of the drained worker wait for the ranks of
+// the others.
 func TestDrainOfOneWorkerLetsAllRanksSave(t *testing.T) {
 	every(t, func(t *testing.T, f family) {
 		source := filepath.Join(t.TempDir(), "slow.py")
 		require.NoError(t, os.WriteFile(source, []byte(slow), 0o644))
 		for name, c := range map[string]struct {
 			flags []string
-			took  [2]string // that each rank needs to save
+			took  [2]string // seconds that each rank needs to save
 			first int       // the worker that is drained
 			most  time.Duration
 			shell bool
-			all   bool // workers, and the launcher, as when the job is deleted
+			all   bool // drain all workers and stop the launcher, as when the job is deleted
 			code  int
-			again string // what the next attempt prints
+			again string // output of the next attempt
 		}{
 			"the other is slower":    {[]string{"--fake=2"}, [2]string{"1", "10"}, 0, 20 * time.Second, false, false, 76, ""},
 			"the other is quicker":   {[]string{"--fake=2"}, [2]string{"1", "8"}, 1, 20 * time.Second, false, false, 76, ""},
@@ -88,7 +89,7 @@ func TestDrainOfOneWorkerLetsAllRanksSave(t *testing.T) {
 					require.Equal(t, took != "-", exists(dir, "saved."+strconv.Itoa(rank)), "rank %d: %s", rank, tail(o.err))
 				}
 				o.wants(t, c.code)
-				require.Less(t, time.Since(asked), c.most, "nobody waits when all have saved")
+				require.Less(t, time.Since(asked), c.most, "the job must not wait when all ranks have saved")
 				require.Contains(t, o.out, c.again)
 				if !c.all {
 					savers := 2 - strings.Count(c.took[0], "-")
@@ -99,8 +100,8 @@ func TestDrainOfOneWorkerLetsAllRanksSave(t *testing.T) {
 	})
 }
 
-// together is a rank that saves with the others, as sharded checkpoints do: each needs all to have
-// been asked. It takes as long as its argument says. If there is a checkpoint it ends at once.
+// together is a rank that saves together with the others, as for sharded checkpoints: each rank needs all others to
+// have been asked. Its argument is the number of seconds. If there is a checkpoint, it exits at once.
 const together = `
 import glob, os, signal, sys, time
 me, size = os.environ["RANK"], int(os.environ["WORLD_SIZE"])
@@ -119,8 +120,8 @@ open("up." + me, "w").close()
 while True: time.sleep(0.1)
 `
 
-// store is torchrun as far as its store goes: the first one serves it, waits at its end for the
-// others, and each of these ends its rank when it loses it.
+// store is a torchrun with its store: the first one serves it and waits for the others at its end. Each of the
+// others ends its rank when it loses the store.
 const store = `
 import os, select, signal, socket, subprocess, sys
 group = os.environ["GROUP_RANK"]
@@ -149,8 +150,8 @@ s.send(b"1")
 sys.exit(rank.returncode)
 `
 
-// TestDrainOfAMemberLetsAllSave: no process of a group goes on without the others, so all are
-// asked at once, and what the first torchrun serves to all lives until they have saved.
+// TestDrainOfAMemberLetsAllSave drains a worker of a group. No process of a group continues without the others, so
+// all processes are asked at once. The first torchrun, which serves the store, runs until they have saved.
 func TestDrainOfAMemberLetsAllSave(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -160,19 +161,19 @@ func TestDrainOfAMemberLetsAllSave(t *testing.T) {
 	for name, c := range map[string]struct {
 		flags []string
 		serve bool      // torchrun starts the rank
-		took  [2]string // that each rank needs to save
-		first int       // the worker that is drained; 2: both, and the launcher, as when the job is deleted
+		took  [2]string // seconds that each rank needs to save
+		first int       // the worker that is drained; 2: both workers, and the launcher is stopped, as when the job is deleted
 		code  int
-		again string // what the next attempt prints
+		again string // output of the next attempt
 	}{
 		"the first":                       {nil, false, [2]string{"1", "4"}, 0, 76, ""},
 		"the second":                      {nil, false, [2]string{"4", "1"}, 1, 76, ""},
-		"the one with the store":          {nil, true, [2]string{"1", "8"}, 0, 76, ""},
-		"one without":                     {nil, true, [2]string{"4", "1"}, 1, 76, ""},
+		"the worker with the store":       {nil, true, [2]string{"1", "8"}, 0, 76, ""},
+		"a worker without the store":      {nil, true, [2]string{"4", "1"}, 1, 76, ""},
 		"scaled down":                     {[]string{"--min-workers=1"}, false, [2]string{"1", "4"}, 1, 0, "of 1\n"},
 		"scaled down, without its store":  {[]string{"--min-workers=1"}, true, [2]string{"1", "8"}, 0, 0, "of 1\n"},
 		"restarted with another store":    {[]string{"--max-restarts=1"}, true, [2]string{"1", "8"}, 0, 0, "of 2\n"},
-		"all of the job":                  {[]string{"--min-workers=1"}, true, [2]string{"1", "8"}, 2, 143, ""},
+		"the whole job":                   {[]string{"--min-workers=1"}, true, [2]string{"1", "8"}, 2, 143, ""},
 		"without a grace for the slowest": {[]string{"--grace=10s"}, false, [2]string{"1", "60"}, 0, 76, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -200,13 +201,13 @@ func TestDrainOfAMemberLetsAllSave(t *testing.T) {
 				require.Equal(t, took != "60", exists(dir, "saved."+strconv.Itoa(rank)), "rank %d: %s", rank, tail(o.err))
 			}
 			o.wants(t, c.code)
-			require.Less(t, time.Since(asked), 30*time.Second, "nobody waits when all have saved")
+			require.Less(t, time.Since(asked), 30*time.Second, "the job must not wait when all ranks have saved")
 			require.Contains(t, o.out, c.again)
 			if c.first == 2 {
 				require.Contains(t, o.err, "agent: 2 ranks ended by themselves after ")
 				require.Len(t, o.report.Stopped, 2)
 				for _, one := range o.report.Stopped {
-					require.Equal(t, one.Rank == "rank 0", one.Seconds < 5, "the time that its torchrun was held is not its own: %v", o.report.Stopped)
+					require.Equal(t, one.Rank == "rank 0", one.Seconds < 5, "the rank's time must not include that of its torchrun: %v", o.report.Stopped)
 				}
 				return
 			}

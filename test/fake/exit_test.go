@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/test/suite/proc"
 )
 
-// Nobody stops the workers of a launcher that was killed, but the lease.
+// TestLauncherKilled checks that the lease stops the workers of a launcher that was killed.
 func TestLauncherKilled(t *testing.T) {
 	every(t, func(t *testing.T, f family) {
 		j := start(t, agentRun(t, []string{"--fake=2", "--lease=2s"}, f.mpirun, f.program("act"), "wait"))
@@ -33,9 +33,9 @@ func TestLauncherKilled(t *testing.T) {
 		require.GreaterOrEqual(t, before, 4, "two daemons, two ranks")
 		j.signal(syscall.SIGKILL)
 		took := gone(t, j.mark, ofSession)
-		t.Logf("ranks gone %.1f s after kill -9 of the launcher, lease 2 s", took.Seconds())
+		t.Logf("ranks ended %.1f s after kill -9 of the launcher, lease 2 s", took.Seconds())
 		took = gone(t, j.mark, func(proc.Process) bool { return true })
-		t.Logf("workers and mpirun gone %.1f s later", took.Seconds())
+		t.Logf("workers and mpirun ended %.1f s later", took.Seconds())
 	})
 }
 
@@ -50,7 +50,7 @@ func TestVersionsAgree(t *testing.T) {
 //go:embed testdata/zero/standin.py
 var swallowing []byte
 
-// swallower lays stand-ins of launchers into a directory that is to be first in PATH.
+// swallower writes stand-ins of launchers to a directory that must be first in PATH.
 func swallower(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()

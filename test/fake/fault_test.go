@@ -19,7 +19,7 @@ import (
 	"github.com/musterhq/muster/test/suite/care"
 )
 
-// Twenty cuts of every link at random moments, from mpirun's start on.
+// TestMPIUnderRandomCuts cuts every link twenty times, at random moments after mpirun's start.
 func TestMPIUnderRandomCuts(t *testing.T) {
 	every(t, func(t *testing.T, f family) {
 		seed := rand.Uint64()
@@ -29,7 +29,7 @@ func TestMPIUnderRandomCuts(t *testing.T) {
 		for range 20 {
 			flags = append(flags, "--fake-fault", fmt.Sprintf("drop after=%dms", 1+random.IntN(1500)))
 		}
-		const count = 150 // lines of a rank, 10 ms apart: as long as the cuts
+		const count = 150 // lines of a rank, 10 ms apart: they last as long as the cuts
 		o := run(t, agentRun(t, flags, f.mpirun, f.program("act"), "lines", fmt.Sprint(count), "10"))
 		o.wants(t, 0)
 		for rank := range 6 {
@@ -45,7 +45,7 @@ func TestMPIUnderRandomCuts(t *testing.T) {
 			}
 			require.Equal(t, want, got)
 		}
-		require.Equal(t, 3, o.report.Sessions, "a daemon was started twice, or not at all")
+		require.Equal(t, 3, o.report.Sessions, "each daemon must start exactly once")
 		require.Greater(t, o.report.Redials, 0)
 		t.Logf("%d redials, gaps %v ms", o.report.Redials, o.report.GapsMS)
 	})
@@ -54,7 +54,7 @@ func TestMPIUnderRandomCuts(t *testing.T) {
 //go:embed testdata/times_out.py
 var timesOutSource []byte
 
-// timesOut is a run of two ranks of times_out.py.
+// timesOut returns a run of two ranks of times_out.py.
 func timesOut(t *testing.T, f family, way string, flags ...string) call {
 	script := filepath.Join(t.TempDir(), "times_out.py")
 	require.NoError(t, os.WriteFile(script, timesOutSource, 0o644))
@@ -65,11 +65,11 @@ func timesOut(t *testing.T, f family, way string, flags ...string) call {
 	return c
 }
 
-// TestRankThatAnMPIRunsRankWaitedForIsNamed: the peer that gave up is not all that the user learns.
-func TestRankThatAnMPIRunsRankWaitedForIsNamed(t *testing.T) {
+// TestMPIRankThatOthersWaitForIsNamed checks that the user learns more than which rank timed out.
+func TestMPIRankThatOthersWaitForIsNamed(t *testing.T) {
 	every(t, func(t *testing.T, f family) {
 		o := run(t, timesOut(t, f, "load"))
-		// A proxy of MPICH 4.0 may crash at a rank's end, and takes the other rank along.
+		// A proxy of MPICH 4.0 may crash when a rank ends, and takes the other rank with it.
 		for again := 0; again < 4 && strings.Contains(o.err, "demux engine error waiting for event"); again++ {
 			o = run(t, timesOut(t, f, "load"))
 		}
@@ -83,7 +83,7 @@ func TestRankThatAnMPIRunsRankWaitedForIsNamed(t *testing.T) {
 	})
 }
 
-// laid writes the program of that file name into a directory of its own, and returns its path.
+// laid writes the program with that file name to a new directory, and returns its path.
 func laid(t *testing.T, name string) string {
 	source, err := care.Source(name)
 	require.NoError(t, err)
@@ -92,8 +92,8 @@ func laid(t *testing.T, name string) string {
 	return path
 }
 
-// TestStopsLeaveLoadersToTheirRank: a rank whose data come from other processes writes its
-// checkpoint, however it is told to stop and however it has started these.
+// TestStopsLeaveLoadersToTheirRank checks that a rank whose data come from other processes writes its checkpoint,
+// for each way to stop it and each way to start these processes.
 func TestStopsLeaveLoadersToTheirRank(t *testing.T) {
 	t.Parallel()
 	const python = "/usr/bin/python3"
@@ -137,25 +137,25 @@ func TestStopsLeaveLoadersToTheirRank(t *testing.T) {
 						number := strconv.Itoa(rank)
 						require.False(t, exists(dir, "failed."+number), "a loader of rank %d ended: %s", rank, tail(o.err))
 						require.True(t, exists(dir, "saved."+number), "rank %d: %s", rank, tail(o.err))
-						require.False(t, exists(dir, "asked."+number), "a loader of rank %d was asked", rank)
+						require.False(t, exists(dir, "asked."+number), "a loader of rank %d got a signal", rank)
 					}
-					require.Less(t, time.Since(asked), 20*time.Second, "nobody waits when all have saved")
+					require.Less(t, time.Since(asked), 20*time.Second, "the job must not wait when all ranks have saved")
 				})
 			}
 		}
 	}
 }
 
-// container is an agent each of whose workers and members has a memory cgroup of its own, as
-// a pod's container has, and sees it where a container does.
+// container is an agent whose workers and members each have their own memory cgroup, as a pod's container has,
+// mounted where a container sees it.
 const container = `#!/bin/bash
 case $1 in worker|join) ;; run) exec "${0%/*}/agent-launcher" "$@" ;; *) exec -a "$0" "$AGENT" "$@" ;; esac
 g=$(mktemp -d "$GROUPS_DIR/w.XXXXXX") && echo 96M >"$g/$LIMIT" && echo $$ >"$g/cgroup.procs" || exit 70
 exec unshare -m sh -c 'mount --bind "$0" "$1" && shift && exec "$@"' "$g" "$SEEN_AT" "$AGENT" "$@"
 `
 
-// containers returns a directory with an agent whose workers' memory is bounded, so that the
-// kernel kills what uses more. It needs root and a memory cgroup that has room for more.
+// containers returns a directory with an agent whose workers have a memory limit, so that the kernel kills a
+// process that exceeds it. It needs root and a memory cgroup with room for the limits.
 func containers(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -179,7 +179,7 @@ func containers(t *testing.T) string {
 	return dir
 }
 
-// removeGroups removes cgroups whose last processes are about to be gone.
+// removeGroups removes cgroups whose last processes are ending.
 func removeGroups(t *testing.T, groups string) {
 	for range 100 {
 		list, err := filepath.Glob(filepath.Join(groups, "w.*"))

@@ -18,7 +18,7 @@ import (
 //go:embed testdata/locked.c
 var lockedSource []byte
 
-// imageOf is a PATH with these programs, which show frames, and what scripts need.
+// imageOf returns a PATH with only these programs, which show frames, and the programs that scripts need.
 func imageOf(t *testing.T, names ...string) string {
 	dir := t.TempDir()
 	for _, name := range append(names, "bash", "sh", "sleep", "grep", "setpriv") {
@@ -33,7 +33,7 @@ func imageOf(t *testing.T, names ...string) string {
 	return "PATH=" + dir + ":" + bin
 }
 
-// locked is a C program that waits for a lock.
+// locked builds a C program that waits for a lock, and returns its path.
 func locked(t *testing.T) string {
 	program := filepath.Join(t.TempDir(), "locked")
 	source := program + ".c"
@@ -49,8 +49,8 @@ def load_batch():
 print("on", flush=True)
 load_batch()`
 
-// TestFramesByTheImagesPrograms: what a hang report says of ranks that do not tell their
-// stacks, by the programs that the image has.
+// TestFramesByTheImagesPrograms checks what a hang report shows for ranks that do not report their stacks, with
+// different programs in the image.
 func TestFramesByTheImagesPrograms(t *testing.T) {
 	t.Parallel()
 	isolated := func(before string) []string {
@@ -86,7 +86,7 @@ func TestFramesByTheImagesPrograms(t *testing.T) {
 			one.env = []string{imageOf(t, c.programs...)}
 			if c.refused {
 				if os.Getuid() != 0 {
-					t.Skip("only root can have ranks of another user")
+					t.Skip("only root can start ranks of another user")
 				}
 				one.argv[0] = filepath.Join(bin, "agent")
 				one.argv = append([]string{"/usr/bin/setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"}, one.argv...)
@@ -101,7 +101,7 @@ func TestFramesByTheImagesPrograms(t *testing.T) {
 	}
 }
 
-// TestStoppedRankHasItsLine: py-spy reads a stopped rank, and leaves it stopped.
+// TestStoppedRankHasItsLine checks that py-spy reads a stopped rank, and leaves it stopped.
 func TestStoppedRankHasItsLine(t *testing.T) {
 	t.Parallel()
 	said, o := hungCell{transport: "plain", way: "stop", path: imageOf(t, "py-spy")}.play(t)
@@ -110,7 +110,7 @@ func TestStoppedRankHasItsLine(t *testing.T) {
 	require.Len(t, o.report.Blames, 1)
 }
 
-// TestGdbOnRequest: `agent stacks` asks gdb, too.
+// TestGdbOnRequest checks that `agent stacks` uses gdb too.
 func TestGdbOnRequest(t *testing.T) {
 	t.Parallel()
 	const script = `agent rsh 127.0.0.2 %s & until agent stacks 2>&1 | grep 'by gdb'; do sleep .2; done; agent stacks >&2; kill $!; wait; exit 3`
@@ -125,8 +125,8 @@ func TestGdbOnRequest(t *testing.T) {
 //go:embed testdata/apart.c
 var apartSource []byte
 
-// TestMPIRanksInC: ranks of MPI in C that poll are known to wait, and the one that does not
-// is named with its line.
+// TestMPIRanksInC checks that polling MPI ranks in C are recognized as waiting. The report names the rank that does
+// not wait, with its line.
 func TestMPIRanksInC(t *testing.T) {
 	const script = `mpirun.openmpi --oversubscribe -np 3 %s & until agent stacks 2>&1 | grep 'in MPI_Allreduce.*is not waiting'; do sleep .2; done; agent stacks >&2; kill $!; wait; exit 3`
 	t.Parallel()
@@ -142,8 +142,8 @@ func TestMPIRanksInC(t *testing.T) {
 	require.Regexp(t, `(?m)^  ranks 0, 2: waiting in MPI_Allreduce at apart\.c:14 step \(apart, `, o.err)
 }
 
-// recordsFlights stands in for ranks of PyTorch with NCCL that hang: it makes its pipe as
-// ProcessGroupNCCL does, and dumps when something is written to it.
+// recordsFlights is a stand-in for hanging PyTorch ranks with NCCL: it creates its pipe as ProcessGroupNCCL does,
+// and dumps when something is written to the pipe.
 const recordsFlights = `import os, time
 pipe = os.environ["TORCH_NCCL_DEBUG_INFO_PIPE_FILE"] + os.environ["RANK"] + ".pipe"
 os.mkfifo(pipe)
@@ -154,7 +154,7 @@ while True:
     if os.read(fd, 128):
         open(os.environ["TORCH_NCCL_DEBUG_INFO_TEMP_FILE"] + os.environ["RANK"], "wb").write(b"x" * 12345)`
 
-// TestFlightRecorders: a hang report says where the ranks have dumped what they know.
+// TestFlightRecorders checks that a hang report names the ranks' flight recorder dumps.
 func TestFlightRecorders(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -168,7 +168,7 @@ func TestFlightRecorders(t *testing.T) {
 	}
 }
 
-// answersAsNCCL stands in for ranks with NCCL that hang: rank 0 has its RAS service.
+// answersAsNCCL is a stand-in for hanging ranks with NCCL. Rank 0 has its RAS service.
 const answersAsNCCL = `import mmap, os, socket, time
 with open(os.environ["LIBRARY"] + os.environ["RANK"] + "/libnccl.so.2", "w+b") as f:
     f.write(b"x"); f.flush()
@@ -185,7 +185,7 @@ while True:
         lines.write(answer); lines.flush()
     lines.close(); c.close()`
 
-// TestNCCLStatus: a hang report has what NCCL says of the job, once.
+// TestNCCLStatus checks that a hang report has NCCL's status of the job once.
 func TestNCCLStatus(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -17,12 +17,12 @@ import (
 type hungCell struct {
 	transport string
 	way       string
-	failure   bool   // the others give up; else a hang is looked for, or stacks are asked for
-	python    string // of the ranks; "": Debian's
-	path      string // PATH=..., of the whole run; "": that of the tests
+	failure   bool   // the other ranks time out; otherwise hang detection or stacks are tested
+	python    string // of the ranks; "" for Debian's
+	path      string // PATH=... of the whole run; "" for the PATH of the tests
 }
 
-// hungWays are the ways to hang, and what is said of each.
+// hungWays has the ways to hang, with the report of each.
 var hungWays = map[string]string{
 	"sleep": "sleeping",
 	"futex": "waiting for a lock",
@@ -33,7 +33,7 @@ var hungWays = map[string]string{
 	"left":  "sleeping",
 }
 
-// play runs a cell and returns all that is said.
+// play runs a cell and returns its output.
 func (c hungCell) play(t *testing.T) (said string, o outcome) {
 	dir := t.TempDir()
 	script := laid(t, "hung.py")
@@ -45,7 +45,7 @@ func (c hungCell) play(t *testing.T) (said string, o outcome) {
 		seconds = "5"
 	}
 	argv := []string{python, script, c.transport, c.way, seconds, port}
-	if c.transport == "mpi" { // its ranks poll, so nobody notices that they hang
+	if c.transport == "mpi" { // its ranks poll, so hang detection does not notice them
 		wait := "while ! [ -e there.0 -a -e there.1 -a -e there.2 ]; do sleep .1; done; sleep 1; agent stacks >&2; kill $!; wait $!; exit 3"
 		argv = []string{"bash", "-c", "mpirun.openmpi --oversubscribe -np 3 " + strings.Join(argv, " ") + " & " + wait}
 	} else {
@@ -62,12 +62,12 @@ func (c hungCell) play(t *testing.T) (said string, o outcome) {
 	return o.err, o
 }
 
-// named requires that rank 1 is named first, with its line, and nobody else is blamed.
+// named requires that the report names rank 1 first, with its line, and blames no other rank.
 func (c hungCell) named(t *testing.T) {
 	said, o := c.play(t)
 	place := `: ` + hungWays[c.way] + ` at hung\.py:\d+ load_batch`
 	first := `(?m)^agent:   rank 1 on 127\.0\.0\.3: ` + hungWays[c.way] + ` at hung\.py:\d+ load_batch \(`
-	if c.way == "stop" { // it runs no handler
+	if c.way == "stop" { // a stopped rank runs no handler
 		place = `: stopped, as by SIGSTOP.*`
 		first = `(?m)^agent:   rank 1 on 127\.0\.0\.3: stopped, as by SIGSTOP.* \(.*; (by (py-spy|eu-stack)|no stack: state T: a stopped process does not answer.*)\)$`
 	}
@@ -83,11 +83,11 @@ func (c hungCell) named(t *testing.T) {
 	require.Regexp(t, first, said)
 	require.Len(t, o.report.Blames, 1)
 	require.Contains(t, o.report.Blames[0].Sentence, "rank 1 on 127.0.0.3")
-	require.Equal(t, "1", regexp.MustCompile(`(?m)^agent:   ranks? (\d+)(?: on |[-,:])`).FindStringSubmatch(said)[1], "it comes first:\n%s", said)
+	require.Equal(t, "1", regexp.MustCompile(`(?m)^agent:   ranks? (\d+)(?: on |[-,:])`).FindStringSubmatch(said)[1], "rank 1 comes first:\n%s", said)
 }
 
-// TestHungRankIsNamed: the peer that gave up is not all that the user learns, nor is a
-// list of system calls.
+// TestHungRankIsNamed checks that the user learns more than which rank timed out, and more than a list of system
+// calls.
 func TestHungRankIsNamed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []hungCell{

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestBackgroundIsNamed: where a process in the background holds the output of a command or
-// a rank that has ended, the job ends within 10 s, or says whom it waits for. When that
-// process has ended, so does the job, with its own code.
+// TestBackgroundIsNamed covers a process in the background that holds the output of a command or a rank that has
+// ended. The job ends within 10 s, or names the process that it waits for. When that process has ended, the job
+// ends too, with its own code.
 func TestBackgroundIsNamed(t *testing.T) {
 	t.Parallel()
 	agent := filepath.Join(bin, "agent")
@@ -19,7 +19,7 @@ func TestBackgroundIsNamed(t *testing.T) {
 	ways := map[string]struct {
 		flags []string
 		words func(line string) []string
-		codes map[int]int // other than the command's own
+		codes map[int]int // codes other than the command's own
 	}{
 		"sh":   {[]string{"--framework=plain"}, func(line string) []string { return []string{"sh", "-c", line} }, nil},
 		"bash": {[]string{"--framework=plain"}, func(line string) []string { return []string{"bash", "-c", line} }, nil},

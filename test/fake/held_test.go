@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBackgroundHoldsNoJob: a process in the background that holds the output of a
-// command which has ended does not keep the job, whichever way it was started.
+// TestBackgroundHoldsNoJob checks that a process in the background does not keep a job running by holding the
+// output of a command that has ended, however the process was started.
 func TestBackgroundHoldsNoJob(t *testing.T) {
 	t.Parallel()
 	const plain = "--framework=plain"
@@ -51,7 +51,7 @@ func TestBackgroundHoldsNoJob(t *testing.T) {
 	}
 }
 
-// TestBackgroundThatWrites: what still writes is waited for, to its last byte.
+// TestBackgroundThatWrites checks that the job waits for the last byte of a process that still writes.
 func TestBackgroundThatWrites(t *testing.T) {
 	t.Parallel()
 	o := run(t, agentRun(t, []string{"--fake=1", "--framework=plain"}, "sh", "-c", "(for i in 1 2 3; do sleep 5; echo line $i; done) & exit 0"))
@@ -59,7 +59,7 @@ func TestBackgroundThatWrites(t *testing.T) {
 	require.Contains(t, o.out, "line 3")
 }
 
-// backgrounds are what a command leaves behind that holds its output.
+// backgrounds are lines that leave a process behind that holds the output.
 var backgrounds = map[string]string{
 	"silent": "sleep 1000 &",
 	"writes": "(while :; do echo more; sleep 1; done) &",
@@ -77,12 +77,12 @@ func TestBackgroundOfARankIsNamed(t *testing.T) {
 	}
 }
 
-// leaving is a line that leaves a process behind and ends with a code.
+// leaving returns a line that leaves a process behind and exits with a code.
 func leaving(what string, code int) string { return fmt.Sprintf("%s exit %d", backgrounds[what], code) }
 
 var heldBy = regexp.MustCompile(`has ended; \S+ \(pid (\d+)\) on 127\.0\.0\.\d still holds its output`)
 
-// isNamed asserts that a job ends by itself, or once those have ended for which it says that it waits.
+// isNamed requires that a job ends by itself, or after the processes have ended that it says it waits for.
 func isNamed(t *testing.T, j *job, want int) {
 	t.Helper()
 	killed := map[string]bool{}
@@ -99,17 +99,17 @@ func isNamed(t *testing.T, j *job, want int) {
 			return
 		case <-time.After(100 * time.Millisecond):
 		}
-		if time.Since(j.began) > 15*time.Second { // what is silent is left to itself before
+		if time.Since(j.began) > 15*time.Second { // before that, the job leaves a silent process alone
 			for _, m := range heldBy.FindAllStringSubmatch(j.err.String(), -1) {
 				pid, err := strconv.Atoi(m[1])
 				require.NoError(t, err)
 				if !killed[m[1]] {
-					require.NoError(t, syscall.Kill(pid, syscall.SIGKILL), "the process that was named")
+					require.NoError(t, syscall.Kill(pid, syscall.SIGKILL), "kill the process that the job named")
 				}
 				killed[m[1]] = true
 			}
-			require.NotEmpty(t, killed, "it waits and does not say for whom: %s", tail(j.err.String()))
+			require.NotEmpty(t, killed, "the job waits and does not name a process: %s", tail(j.err.String()))
 		}
-		require.False(t, time.Now().After(limit), "it hangs: %s", strings.Join([]string{tail(j.err.String()), fmt.Sprint(remains(j.mark))}, "\n"))
+		require.False(t, time.Now().After(limit), "the job hangs: %s", strings.Join([]string{tail(j.err.String()), fmt.Sprint(remains(j.mark))}, "\n"))
 	}
 }

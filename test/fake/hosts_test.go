@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/test/suite/hosts"
 )
 
-// hostPrograms lays the programs of test/suite/hosts into a directory.
+// hostPrograms writes the programs of test/suite/hosts to a directory.
 func hostPrograms(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,8 +29,8 @@ func hostPrograms(t *testing.T) string {
 	return dir
 }
 
-// listen answers at an address with a name until the test ends. Another run of
-// this test on the machine is waited for: whoever has the first address has all.
+// listen answers at an address with a name until the test ends. If another run of this test on the machine has the
+// first address, listen waits for it, because that run has all addresses.
 func listen(t *testing.T, dir, name, address string) {
 	t.Helper()
 	argv := []string{filepath.Join(dir, "listen.py"), name, address}
@@ -44,7 +44,7 @@ func listen(t *testing.T, dir, name, address string) {
 		if err != nil || cmd.Start() != nil {
 			return false
 		}
-		line, _ := bufio.NewReader(out).ReadString('\n') // empty: the address is taken
+		line, _ := bufio.NewReader(out).ReadString('\n') // empty: the address is in use
 		if line != "listening\n" {
 			_ = cmd.Wait() // it has ended
 			return false
@@ -57,8 +57,8 @@ func listen(t *testing.T, dir, name, address string) {
 	})
 }
 
-// TestEveryHostIsReached: whatever is exported for a framework names workers,
-// at ports of the run, and these answer. On a cluster: test/e2e.
+// TestEveryHostIsReached checks that everything that is exported for a framework names workers, at ports of the
+// run, and that these answer. test/e2e tests the same on a cluster.
 func TestEveryHostIsReached(t *testing.T) {
 	t.Parallel()
 	workers := []string{"127.0.0.2", "127.0.0.3", "127.0.0.4"}
@@ -77,7 +77,7 @@ func TestEveryHostIsReached(t *testing.T) {
 		some, err := c.Find(seen, workers)
 		require.NoError(t, err)
 		for i := range some {
-			if some[i].Name == "LIGHTGBM_MACHINES" { // it looks at no other address of loopback
+			if some[i].Name == "LIGHTGBM_MACHINES" { // it accepts no other loopback address
 				some[i].Workers = []string{"the launcher"}
 			}
 		}
@@ -89,6 +89,6 @@ func TestEveryHostIsReached(t *testing.T) {
 	var answers map[string]string
 	require.NoError(t, json.Unmarshal(out, &answers))
 	wrong := hosts.Judge(found, "this machine", answers)
-	require.Empty(t, wrong, "%d are wrong, the first: %q", len(wrong), wrong[:min(len(wrong), 1)])
+	require.Empty(t, wrong, "%d endpoints are wrong, the first: %q", len(wrong), wrong[:min(len(wrong), 1)])
 	t.Logf("%d variables of %d cases, %d endpoints", len(found), len(hosts.Cases()), len(endpoints))
 }

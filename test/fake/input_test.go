@@ -17,12 +17,12 @@ import (
 	"github.com/musterhq/muster/test/suite/care"
 )
 
-// mpirun typed by hand, beside a launcher that does nothing itself.
+// TestTypedByHand runs mpirun by hand, beside a launcher whose command does nothing.
 func TestTypedByHand(t *testing.T) {
 	every(t, func(t *testing.T, f family) {
 		j := start(t, agentRun(t, []string{"--fake=2", "--slots=2"}, "sh", "-c", "echo ready; exec sleep inf"))
 		await(t, j.out, "ready\n")
-		for range 2 { // and once more, over the same links
+		for range 2 { // the second time over the same links
 			o := run(t, call{argv: []string{"sh", "-c", `eval "$(agent env)" && exec "$@"`, "sh", f.mpirun, f.program("hello")}, env: []string{"MUSTER_DIR=" + j.dir}})
 			o.wants(t, 0)
 			require.Equal(t, map[string]int{"127.0.0.2": 2, "127.0.0.3": 2}, perWorker(t, ranks(t, o.out)))
@@ -36,13 +36,13 @@ func TestTypedByHand(t *testing.T) {
 	})
 }
 
-// ctrlC is what a terminal turns into SIGINT for its foreground processes.
+// ctrlC is the byte that a terminal turns into SIGINT for its foreground processes.
 const ctrlC = "\x03"
 
-// apart is for two signals that do not count as one.
+// apart is the time between two signals, so that they do not count as one.
 const apart = 300 * time.Millisecond
 
-// terminal returns a terminal for a program, and what a person types and sees.
+// terminal returns a terminal for a program, and the side on which a person types and reads.
 func terminal(t *testing.T) (theirs, keys *os.File) {
 	t.Helper()
 	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -57,8 +57,8 @@ func terminal(t *testing.T) (theirs, keys *os.File) {
 	return theirs, keys
 }
 
-// TestCtrlCLetsRanksSave: a terminal sends its Ctrl-C to mpirun, too, which would end ranks
-// and their loaders at once.
+// TestCtrlCLetsRanksSave presses Ctrl-C. The terminal sends SIGINT to mpirun too, which would end ranks and their
+// loaders at once.
 func TestCtrlCLetsRanksSave(t *testing.T) {
 	t.Parallel()
 	sources := t.TempDir()
@@ -78,7 +78,7 @@ func TestCtrlCLetsRanksSave(t *testing.T) {
 			o.wants(t, 130)
 			require.Contains(t, o.err, "agent: 2 ranks ended by themselves")
 			for _, rank := range []string{"0", "1"} {
-				require.False(t, exists(dir, "asked."+rank), "a loader of rank %s was asked\n%s", rank, o.err)
+				require.False(t, exists(dir, "asked."+rank), "a loader of rank %s got a signal\n%s", rank, o.err)
 				require.True(t, exists(dir, "saved."+rank), "rank %s has no checkpoint\n%s", rank, o.err)
 			}
 		})
@@ -126,7 +126,7 @@ wait
 	}
 }
 
-// TestCtrlCTwiceKills: whatever the ranks make of the first one.
+// TestCtrlCTwiceKills checks that the second Ctrl-C kills, whatever the ranks do after the first one.
 func TestCtrlCTwiceKills(t *testing.T) {
 	t.Parallel()
 	for _, mpirun := range []string{"mpirun.openmpi", "mpiexec.mpich"} {
@@ -149,7 +149,7 @@ func TestCtrlCTwiceKills(t *testing.T) {
 	}
 }
 
-// TestMpirunReadsTheTerminal: it stays in the foreground.
+// TestMpirunReadsTheTerminal checks that mpirun stays in the foreground.
 func TestMpirunReadsTheTerminal(t *testing.T) {
 	t.Parallel()
 	for _, mpirun := range []string{"mpirun.openmpi", "mpiexec.mpich"} {

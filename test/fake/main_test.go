@@ -20,8 +20,8 @@ import (
 	"github.com/musterhq/muster/test/suite/proc"
 )
 
-// bin is the directory of agent and agent-launcher, programs that of the
-// compiled MPI programs, NAME.FAMILY.
+// bin is the directory of agent and agent-launcher. programs is the directory of the compiled MPI programs,
+// NAME.FAMILY.
 var bin, programs string
 
 //go:embed testdata/act.c
@@ -39,9 +39,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// holdSessions keeps the directory that every mpirun of Open MPI 4 shares: two that
-// make it at the same time, or one that finds it empty and removes it under the
-// other, fail (orte_session_dir: "File exists").
+// holdSessions creates the directory that all mpiruns of Open MPI 4 share, so that it exists during the tests.
+// Without it, two mpiruns that create it at the same time fail, and so does one whose empty directory another
+// mpirun removes (orte_session_dir: "File exists").
 func holdSessions() (letGo func(), err error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -93,7 +93,7 @@ func prepared(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// needTools names everything that is missing at once.
+// needTools returns an error that names all missing tools.
 func needTools() error {
 	var missing []string
 	for _, tool := range []string{"mpirun.openmpi", "mpicc.openmpi", "mpiexec.mpich", "mpicc.mpich", "/usr/bin/python3",
@@ -113,7 +113,7 @@ func needTools() error {
 	return nil
 }
 
-// mpi4pyMPICH is where deps.sh puts mpi4py for MPICH.
+// mpi4pyMPICH returns the directory where deps.sh installs mpi4py for MPICH.
 func mpi4pyMPICH() string {
 	if dir := os.Getenv("MUSTER_MPI4PY_MPICH"); dir != "" {
 		return dir
@@ -136,7 +136,7 @@ func build(dir string) error {
 	return nil
 }
 
-// sources is the directory of the MPI programs.
+// sources returns the directory of the MPI programs.
 func sources() (string, error) {
 	if dir := os.Getenv("MUSTER_PROGRAMS"); dir != "" {
 		return filepath.Abs(dir)
@@ -187,7 +187,7 @@ func compile(dir string) error {
 	return nil
 }
 
-// family is one MPI: its mpirun and its words.
+// family is one MPI: its mpirun, and the words that differ.
 type family struct {
 	name     string
 	mpirun   string
@@ -201,7 +201,7 @@ var families = []family{
 	{"mpich", "mpiexec.mpich", "PMI_RANK", "-f", "%s:%d\n"},
 }
 
-// program is the path of a compiled program of this family.
+// program returns the path of a compiled program of this family.
 func (f family) program(name string) string { return filepath.Join(programs, name+"."+f.name) }
 
 // every runs test for each family.
@@ -215,18 +215,17 @@ func every(t *testing.T, test func(t *testing.T, f family)) {
 	}
 }
 
-// remains looks for the living processes with the mark.
+// remains returns the living processes with the mark.
 func remains(mark string) []proc.Process { return proc.Marked("FAKE_TEST=" + mark) }
 
-// TestRemainsSees keeps the other tests honest: a scan that sees nothing would
-// pass them all.
-func TestRemainsSees(t *testing.T) {
+// TestRemainsFindsProcesses checks that the scan finds processes. A scan that finds nothing would pass all other tests.
+func TestRemainsFindsProcesses(t *testing.T) {
 	t.Parallel()
 	j := start(t, agentRun(t, []string{"--fake=2"}, "sh", "-c", "echo ready; exec sleep inf"))
 	await(t, j.out, "ready\n")
 	var all []string
 	workers := 0
-	require.Eventually(t, func() bool { // the command's words change after its line
+	require.Eventually(t, func() bool { // the command line changes after the line is printed
 		all, workers = nil, 0
 		for _, p := range remains(j.mark) {
 			all = append(all, p.Line())
@@ -242,7 +241,7 @@ func TestRemainsSees(t *testing.T) {
 	j.wait().wants(t, 143)
 }
 
-// gone waits until no process with the mark is chosen any more.
+// gone waits until chosen is false for all processes with the mark.
 func gone(t *testing.T, mark string, chosen func(proc.Process) bool) time.Duration {
 	t.Helper()
 	began := time.Now()

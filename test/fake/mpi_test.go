@@ -43,12 +43,12 @@ func ranks(t testing.TB, text string) []rank {
 	return all
 }
 
-// perWorker counts ranks, and sees that each worker has a session of its own.
+// perWorker counts the ranks of each worker, and requires that each worker has one session of its own.
 func perWorker(t testing.TB, all []rank) map[string]int {
 	t.Helper()
 	count, sessionOf, workerOf := map[string]int{}, map[string]string{}, map[string]string{}
 	for _, r := range all {
-		require.NotEqual(t, "none", r.session, "rank %d is in no session", r.number)
+		require.NotEqual(t, "none", r.session, "rank %d has no session", r.number)
 		count[r.worker]++
 		if count[r.worker] > 1 {
 			require.Equal(t, sessionOf[r.worker], r.session, "two sessions on %s", r.worker)
@@ -60,8 +60,8 @@ func perWorker(t testing.TB, all []rank) map[string]int {
 	return count
 }
 
-// The user's own binding is the user's affair. It shows the trap as well: both
-// ranks are on one core, and a run that computes takes longer.
+// TestWhatBindingToACoreCosts measures what the user's own binding costs. Muster keeps the binding, although both
+// ranks then run on one core, and a run that computes takes longer.
 func TestWhatBindingToACoreCosts(t *testing.T) {
 	f := families[0]
 	one := agentRun(t, []string{"--fake=2"}, f.mpirun, "--bind-to", "core", f.program("hello"))
@@ -101,14 +101,14 @@ func TestWhatBindingToACoreCosts(t *testing.T) {
 //go:embed testdata/late.c
 var lateSource []byte
 
-// Open MPI 4 hangs from 32 ranks on a worker.
+// TestRanksThatEndAtOnceAreCounted needs 32 ranks on a worker: Open MPI 4 hangs from that number on.
 func TestRanksThatEndAtOnceAreCounted(t *testing.T) {
 	t.Parallel()
 	endAtOnce(t, "mpirun.openmpi", "OMPI_MCA_odls_base_max_threads=16", 32)
 }
 
-// endAtOnce runs ranks that end before a thread of their daemon has noted the pid. With
-// threads, the user's own setting, mpirun never ends; it does with what Muster sets.
+// endAtOnce runs ranks that end before a thread of their daemon has recorded the pid. With threads, which is a
+// setting of the user, mpirun never ends. With Muster's settings it does.
 func endAtOnce(t *testing.T, mpirun, threads string, ranks int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -126,7 +126,7 @@ func endAtOnce(t *testing.T, mpirun, threads string, ranks int) {
 
 	o := run(t, theirs)
 	o.wants(t, 124)
-	require.Equal(t, ranks, strings.Count(o.out, "rank\n"), "all ranks have run: %s", o.err)
+	require.Equal(t, ranks, strings.Count(o.out, "rank\n"), "all ranks ran: %s", o.err)
 	o = run(t, ours)
 	o.wants(t, 0)
 	require.Equal(t, ranks, strings.Count(o.out, "rank\n"))

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mpiruns are the five MPIs; test/fake/mpi/deps.sh --conform installs those of PyPI.
+// mpiruns returns the mpiruns of the five MPIs. test/fake/mpi/deps.sh --conform installs those of PyPI.
 func mpiruns(t *testing.T) map[string]string {
 	wheels := os.Getenv("MUSTER_MPIS")
 	if wheels == "" {

@@ -13,9 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPauses: a script may rest between its launches and after them for longer than
-// the links and the workers of --fake wait, and ends well, and fast. exec/session has
-// the same for a quarter of an hour.
+// TestPauses checks that a script may pause between and after its launches for longer than the links and the
+// workers of --fake wait. It must succeed, and end soon. exec/session tests pauses of a quarter of an hour.
 func TestPauses(t *testing.T) {
 	const long, short = 130, 75
 	scripts := map[string]struct {

@@ -74,19 +74,19 @@ func playWith(t *testing.T, name string, f family) {
 	})
 }
 
-// stage is where a script plays.
+// stage is the environment of a script.
 type stage struct {
 	t      testing.TB // of the script
 	family family
 	work   string
 	job    *job
 	last   outcome
-	asked  time.Duration // when the job was last told to stop, from its start
+	asked  time.Duration // when the job was last told to stop, as time since its start
 
-	standIns string // of launchers, as zero has them
+	standIns string // directory of stand-ins of launchers, for zero
 }
 
-// setUp lays what scripts share into $WORK, and names the programs.
+// setUp writes what scripts share to $WORK, and sets the programs' variables.
 func (s *stage) setUp(env *testscript.Env) error {
 	s.t, s.work = env.T().(testing.TB), env.WorkDir
 	at := func(name string) string { return filepath.Join(s.work, name) }
@@ -105,7 +105,7 @@ func (s *stage) setUp(env *testscript.Env) error {
 	return err
 }
 
-// spread splits words that begin with "@" at their blanks.
+// spread splits words that begin with "@" at their spaces.
 func spread(words []string) (all []string) {
 	for _, word := range words {
 		if several, ok := strings.CutPrefix(word, "@"); ok {
@@ -117,7 +117,7 @@ func spread(words []string) (all []string) {
 	return all
 }
 
-// split takes NAME=VALUE words from the front.
+// split separates NAME=VALUE words at the front from the rest.
 func split(words []string) (env, rest []string) {
 	n := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") || !strings.Contains(w, "=") })
 	if n < 0 {
@@ -126,8 +126,8 @@ func split(words []string) (env, rest []string) {
 	return words[:n], words[n:]
 }
 
-// start is `start [NAME=VALUE...] FLAGS... -- COMMAND...`: it starts `agent run` with a
-// report. A word that begins with "@" is several, or none.
+// start implements `start [NAME=VALUE...] FLAGS... -- COMMAND...`: it starts `agent run` with a report. A word that
+// begins with "@" is replaced by its words, of which there may be none.
 func (s *stage) start(_ *testscript.TestScript, _ bool, args []string) {
 	env, words := split(spread(args))
 	c := agentRun(s.t, nil)
@@ -135,13 +135,13 @@ func (s *stage) start(_ *testscript.TestScript, _ bool, args []string) {
 	s.job, s.asked = start(s.t, c), 0
 }
 
-// run is `run CODES ...`: start, and ends CODES.
+// run implements `run CODES ...`: start, and ends CODES.
 func (s *stage) run(ts *testscript.TestScript, neg bool, args []string) {
 	s.start(ts, neg, args[1:])
 	s.ends(ts, neg, args[:1])
 }
 
-// call is `call CODES [NAME=VALUE...] WORDS...`: any other command line.
+// call implements `call CODES [NAME=VALUE...] WORDS...`: it runs any other command line.
 func (s *stage) call(ts *testscript.TestScript, neg bool, args []string) {
 	env, words := split(args[1:])
 	s.last, s.asked, s.job = outcome{}, 0, start(s.t, call{argv: words, env: env})
@@ -155,8 +155,8 @@ func (s *stage) bad(ts *testscript.TestScript, neg bool, args []string) {
 	require.Empty(s.t, s.last.out)
 }
 
-// ends is `ends CODES`: the job ends with one of the codes, which "|" separates, and leaves
-// nothing behind. What it printed is for stdout, stderr and cmp.
+// ends implements `ends CODES`: the job ends with one of the codes, separated by "|", and leaves nothing behind.
+// Its output is for stdout, stderr and cmp.
 func (s *stage) ends(ts *testscript.TestScript, _ bool, args []string) {
 	s.last = s.job.wait()
 	codes := strings.Split(args[0], "|")
@@ -170,13 +170,13 @@ func (s *stage) ends(ts *testscript.TestScript, _ bool, args []string) {
 
 var signals = map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL}
 
-// signal is `signal NAME`, to the job's own process.
+// signal implements `signal NAME`: it sends the signal to the job's own process.
 func (s *stage) signal(_ *testscript.TestScript, _ bool, args []string) {
 	s.asked = time.Since(s.job.began)
 	s.job.signal(signals[args[0]])
 }
 
-// drain is `drain N`: the job's fake worker N, from 0, is told to stop.
+// drain implements `drain N`: it tells the job's fake worker N, counted from 0, to stop.
 func (s *stage) drain(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -184,20 +184,20 @@ func (s *stage) drain(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(syscall.Kill(s.job.workers(s.t)[n], syscall.SIGTERM))
 }
 
-// up is `up FILE...`: waits until they are there.
+// up implements `up FILE...`: it waits until the files exist.
 func (s *stage) up(ts *testscript.TestScript, _ bool, args []string) {
 	for _, file := range args {
 		require.Eventually(s.t, func() bool { return exists(ts.MkAbs("."), file) }, patience, 10*time.Millisecond, "%s: %s", file, s.job.err)
 	}
 }
 
-// awaits is `awaits stdout|stderr TEXT`: waits until the job has written it.
+// awaits implements `awaits stdout|stderr TEXT`: it waits until the job has written TEXT.
 func (s *stage) awaits(_ *testscript.TestScript, _ bool, args []string) {
 	await(s.t, map[string]*proc.Output{"stdout": s.job.out, "stderr": s.job.err}[args[0]], args[1])
 }
 
-// took is `took ATLEAST ATMOST`: how long the last job ran, or what was left of it when it was
-// last told to stop.
+// took implements `took ATLEAST ATMOST`: it checks how long the last job ran, or how long it ran after it was last
+// told to stop.
 func (s *stage) took(ts *testscript.TestScript, _ bool, args []string) {
 	least, err := time.ParseDuration(args[0])
 	ts.Check(err)
@@ -207,7 +207,7 @@ func (s *stage) took(ts *testscript.TestScript, _ bool, args []string) {
 	require.True(s.t, least <= took && took < most, "took %s, want %s to %s", took, least, most)
 }
 
-// ranks is `ranks HOST=N...`: so many ranks said hello from each, all in one session of it.
+// ranks implements `ranks HOST=N...`: each HOST had N ranks that said hello, all in one session.
 func (s *stage) ranks(ts *testscript.TestScript, _ bool, args []string) {
 	want := map[string]int{}
 	for _, arg := range args {
@@ -219,27 +219,27 @@ func (s *stage) ranks(ts *testscript.TestScript, _ bool, args []string) {
 	require.Equal(s.t, want, perWorker(s.t, ranks(s.t, s.last.out)))
 }
 
-// world is `world N`: the ranks 0 to N-1 are of one world.
+// world implements `world N`: the ranks 0 to N-1 are in one world.
 func (s *stage) world(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	ofWorld(s.t, s.last, n)
 }
 
-// says is `says TEXT`: it is in one of the two outputs.
+// says implements `says TEXT`: stdout or stderr contains TEXT.
 func (s *stage) says(_ *testscript.TestScript, _ bool, args []string) {
 	require.Contains(s.t, s.last.out+s.last.err, args[0])
 }
 
-// innocent wants that mpirun itself was not killed, and no worker lost.
+// innocent requires that mpirun itself was not killed, and that no worker is lost.
 func (s *stage) innocent(*testscript.TestScript, bool, []string) {
 	require.NotRegexp(s.t, `mpi(run|exec)\S* was killed by SIG`, s.last.err)
 	require.Empty(s.t, s.last.report.Lost)
 }
 
-// zero is `zero CODE WORDS [NAME=VALUE...] FLAGS... -- COMMAND...`: run with two workers, and with
-// stand-ins of launchers that say 0. They work in a directory of their own, $DIR. A code other
-// than 0 comes with a line of ours that has the words, in which \n is a line break.
+// zero implements `zero CODE WORDS [NAME=VALUE...] FLAGS... -- COMMAND...`: run with two workers, and with
+// stand-ins of launchers that exit 0. They work in a new directory, $DIR. If CODE is not 0, a line of the agent
+// must have the words, in which \n is a newline.
 func (s *stage) zero(ts *testscript.TestScript, neg bool, args []string) {
 	if s.standIns == "" {
 		s.standIns = swallower(s.t)
@@ -265,8 +265,8 @@ func (s *stage) zero(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// sees is `sees N`: each of N processes of each attempt saw nothing of an earlier one, as
-// attempts.sh has it, and each attempt had ports of its own.
+// sees implements `sees N`: no process of any attempt, N in each, saw a process of an earlier attempt, as reported
+// by attempts.sh. Each attempt must have its own ports.
 func (s *stage) sees(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -277,12 +277,12 @@ func (s *stage) sees(ts *testscript.TestScript, _ bool, args []string) {
 		require.Equal(s.t, i, a.Attempt)
 		ports[a.Port] = true
 	}
-	require.Len(s.t, ports, len(s.last.report.Attempts), "each attempt has ports of its own")
+	require.Len(s.t, ports, len(s.last.report.Attempts), "each attempt must have its own ports")
 }
 
-// report is `report PATH OP VALUE`: a member of the report, as attempts.0.rank, is ("==") the
-// value, or more (">="), or less ("<"), contains it ("has"), or has
-// so many elements ("len") or more ("atleast").
+// report implements `report PATH OP VALUE` for a member of the report, such as attempts.0.rank. The member is equal
+// to the value ("=="), at least the value (">="), less than the value ("<"), or contains it ("has"). Or its number
+// of elements is the value ("len"), or at least the value ("atleast").
 func (s *stage) report(ts *testscript.TestScript, _ bool, args []string) {
 	text, err := json.Marshal(s.last.report)
 	ts.Check(err)

@@ -2,5 +2,5 @@
 
 package fake
 
-// isPollPlayed reports whether a way of ranks that poll is played: all are.
+// isPollPlayed reports whether a way to poll is played. With the tag polls, all are.
 func isPollPlayed(string, string) bool { return true }

@@ -17,14 +17,14 @@ import (
 //go:embed testdata/polls.py
 var pollsSource []byte
 
-// pollsLine is the number of the first line of polls.py that has a text.
+// pollsLine returns the number of the first line of polls.py that contains a text.
 func pollsLine(t *testing.T, text string) int {
 	before, _, found := bytes.Cut(pollsSource, []byte(text))
 	require.True(t, found, text)
 	return 1 + bytes.Count(before, []byte("\n"))
 }
 
-// polls runs three ranks of polls.py for some seconds.
+// polls runs three ranks of polls.py for a number of seconds.
 func polls(t *testing.T, f family, way string, seconds int, flags ...string) outcome {
 	script := filepath.Join(t.TempDir(), "polls.py")
 	require.NoError(t, os.WriteFile(script, pollsSource, 0o644))
@@ -39,11 +39,11 @@ func polls(t *testing.T, f family, way string, seconds int, flags ...string) out
 	}
 	o := run(t, c)
 	o.wants(t, 0)
-	require.Zero(t, o.report.Hangs, "it is a suspicion alone")
+	require.Zero(t, o.report.Hangs, "a suspicion does not count as a hang")
 	return o
 }
 
-// everyPlayed plays a way with each family of MPI, as far as the build plays it.
+// everyPlayed plays a way with each MPI family that this build plays.
 func everyPlayed(t *testing.T, way string, test func(t *testing.T, f family)) {
 	for _, f := range families {
 		if isPollPlayed(way, f.name) {
@@ -55,8 +55,8 @@ func everyPlayed(t *testing.T, way string, test func(t *testing.T, f family)) {
 	}
 }
 
-// TestRanksThatPollAreSuspected: ranks that wait for each other in MPI use processors. It is
-// said once, with where they stand, and changes nothing, whatever is to be done about a hang.
+// TestRanksThatPollAreSuspected covers ranks that wait for each other in MPI and use processors. The suspicion is
+// printed once, with the position of each rank. It changes nothing, whatever the action for a hang is.
 func TestRanksThatPollAreSuspected(t *testing.T) {
 	t.Parallel()
 	exchange, meet, load := pollsLine(t, "comm.Recv(box, source=(rank"), pollsLine(t, "    comm.Barrier()"), pollsLine(t, "def load_batch")+1
@@ -72,7 +72,7 @@ func TestRanksThatPollAreSuspected(t *testing.T) {
 			said := strings.Count(o.err, why+"\n")
 			require.Positive(t, said, o.err)
 			require.Equal(t, said, strings.Count(o.err, "may hang"), o.err)
-			// Ranks that get no processor for a while seem to move.
+			// A rank that gets no processor for a while seems to make progress.
 			require.LessOrEqual(t, said, 1+strings.Count(o.err, "makes progress again"), o.err)
 			require.NotContains(t, o.err, "seems to hang")
 			require.Regexp(t, `(?m)^agent:     File ".*polls.py", line \d+ in (meet|exchange)$`, o.err)
@@ -88,7 +88,7 @@ func TestRanksThatPollAreSuspected(t *testing.T) {
 	}
 }
 
-// TestSilentWorkIsNoSuspicion: ranks that compute, alone or while others wait for them, and ranks that
+// TestSilentWorkIsNoSuspicion covers ranks that compute, alone or while others wait for them, and ranks that
 // exchange messages.
 func TestSilentWorkIsNoSuspicion(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ import (
 //go:embed testdata/steps.sh
 var stepsSource []byte
 
-// training is a run of two ranks of steps.sh, started by each mpirun and as a group.
+// training returns runs of two ranks of steps.sh, started by each mpirun and as a group.
 func training(t *testing.T, way string, flags ...string) map[string]call {
 	script := filepath.Join(t.TempDir(), "steps.sh")
 	require.NoError(t, os.WriteFile(script, stepsSource, 0o644))
@@ -34,14 +34,14 @@ func training(t *testing.T, way string, flags ...string) map[string]call {
 	return calls
 }
 
-// expectSteps are flags of a rule that stops the run.
+// expectSteps returns the flags of a rule that stops the run.
 func expectSteps(more ...string) []string {
 	return append([]string{"--expect", `step (\d+)`, "--within=4s", "--progress-action=stop"}, more...)
 }
 
-// TestARuleFires: the run that breaks a rule ends with 79, and the message, the report
-// and the attempt say which rule, which rank, and the last line that matched.
-func TestARuleFires(t *testing.T) {
+// TestBrokenRuleStopsTheRun checks that a run that breaks a rule exits with 79. The message, the report and the
+// attempt name the rule, the rank, and the last line that matched.
+func TestBrokenRuleStopsTheRun(t *testing.T) {
 	const expect = `expect 'step (\d+)'`
 	for way, row := range map[string]struct {
 		flags                     []string

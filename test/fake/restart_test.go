@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// The time from a rank's death to the next attempt's first line, with 20 workers.
+// TestRestartTakesLittle measures the time from a rank's death to the next attempt's first line, with 20 workers.
 func TestRestartTakesLittle(t *testing.T) {
 	dir := t.TempDir()
 	died, first := filepath.Join(dir, "died"), filepath.Join(dir, "first")
@@ -29,8 +29,8 @@ func TestRestartTakesLittle(t *testing.T) {
 		figure.Row{Name: "20 fake workers: a rank's death to the new attempt's first line", Op: "<=", Bar: 3, Unit: "s"})
 }
 
-// stamp is the time between two files' contents, the second one being a link that
-// whoever came first has made.
+// stamp returns the time between the content of from and the target of to, a link that the first process of the
+// next attempt has made.
 func stamp(t *testing.T, from, to string) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile(from)

@@ -24,20 +24,19 @@ import (
 	"github.com/musterhq/muster/test/suite/proc"
 )
 
-// patience ends a run that hangs. It is no measure: machines may be busy.
+// patience is the time limit of a run. It is not a measurement: machines may be busy.
 const patience = 90 * time.Second
 
-// call is one command line and what it runs in.
+// call is one command line and its environment.
 type call struct {
 	argv   []string
-	stdin  io.Reader // nil: /dev/null; a terminal becomes its controlling one
+	stdin  io.Reader // nil: /dev/null; a terminal becomes the controlling terminal
 	env    []string
 	dir    string // "": that of the tests
-	shared bool   // no MUSTER_DIR of its own: the default place
+	shared bool   // use the default MUSTER_DIR
 }
 
-// job is a call that runs. The mark stands in the environment of all its
-// processes.
+// job is a running call. The environment of all its processes has the mark.
 type job struct {
 	t      testing.TB
 	cmd    *exec.Cmd
@@ -51,21 +50,21 @@ type job struct {
 	code   int
 }
 
-// outcome is how a job ended.
+// outcome is the result of a job.
 type outcome struct {
 	code     int
 	out, err string
 	took     time.Duration
-	report   report.Report // empty where the call made none
+	report   report.Report // empty if the call wrote none
 }
 
-// agentRun is `agent run -- command` with flags and a report.
+// agentRun returns the call `agent run -- command` with flags and a report.
 func agentRun(t testing.TB, flags []string, command ...string) call {
 	argv := append([]string{"agent", "run", "--report", filepath.Join(t.TempDir(), "report.json")}, flags...)
 	return call{argv: append(append(argv, "--"), command...)}
 }
 
-// start runs c, and ends it with the test if it has not ended before.
+// start starts c. If it is still running when the test ends, it is killed.
 func start(t testing.TB, c call) *job {
 	t.Helper()
 	j := &job{t: t, mark: rand.Text(), out: proc.NewOutput(), err: proc.NewOutput(), ended: make(chan struct{})}
@@ -78,7 +77,7 @@ func start(t testing.TB, c call) *job {
 	if in, ok := c.stdin.(*os.File); ok && term.IsTerminal(int(in.Fd())) {
 		j.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	}
-	j.cmd.WaitDelay = 5 * time.Second // what is left may hold our pipes; remains names it
+	j.cmd.WaitDelay = 5 * time.Second // remaining processes may hold our pipes; remains names them
 	env := append(proc.Environment(bin, "FAKE_TEST"), "FAKE_TEST="+j.mark)
 	if !c.shared {
 		j.dir = shortDir(t)
@@ -121,13 +120,13 @@ func (j *job) wait() outcome {
 	return o
 }
 
-// waitOnly returns the outcome and does not look for what is left.
+// waitOnly returns the outcome and does not check what is left.
 func (j *job) waitOnly() outcome {
 	j.t.Helper()
 	select {
 	case <-j.ended:
 	case <-time.After(patience):
-		require.FailNow(j.t, "it hangs", "%q\nprocesses: %v\nstdout: %s\nstderr: %s",
+		require.FailNow(j.t, "the job hangs", "%q\nprocesses: %v\nstdout: %s\nstderr: %s",
 			j.cmd.Args, remains(j.mark), tail(j.out.String()), tail(j.err.String()))
 	}
 	o := outcome{code: j.code, out: j.out.String(), err: j.err.String(), took: time.Since(j.began)}
@@ -136,7 +135,7 @@ func (j *job) waitOnly() outcome {
 	}
 	if text, err := os.ReadFile(j.report); err == nil {
 		require.NoError(j.t, json.Unmarshal(text, &o.report))
-		require.Equal(j.t, o.code, o.report.Exit, "the report's exit code is another one")
+		require.Equal(j.t, o.code, o.report.Exit, "the report must have the same exit code")
 	}
 	return o
 }
@@ -165,19 +164,19 @@ func (j *job) signal(s syscall.Signal) {
 	require.NoError(j.t, j.cmd.Process.Signal(s))
 }
 
-// run is start and wait.
+// run starts a call and waits for its outcome.
 func run(t testing.TB, c call) outcome {
 	t.Helper()
 	return start(t, c).wait()
 }
 
-// wants asserts the code, and shows what was said when it is another.
+// wants requires the exit code, and shows the output if the code is different.
 func (o outcome) wants(t testing.TB, code int) {
 	t.Helper()
 	require.Equal(t, code, o.code, "exit code\nstdout: %s\nstderr: %s", tail(o.out), tail(o.err))
 }
 
-// shortDir is a private directory whose path leaves room for a socket's.
+// shortDir returns a private directory with a path that is short enough for a socket.
 func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "mf")
@@ -186,7 +185,7 @@ func shortDir(t testing.TB) string {
 	return dir
 }
 
-// freePort is a port of the loopback address that nobody listens at.
+// freePort returns a free port of the loopback address.
 func freePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -203,8 +202,7 @@ func tail(text string) string {
 	return "..." + text[len(text)-most:]
 }
 
-// await returns when text has been written, and fails when the process has ended, or time
-// has passed, without.
+// await waits until text has been written. It fails if the process ends first, or the time limit is reached.
 func await(t testing.TB, o *proc.Output, text string) {
 	t.Helper()
 	require.NoError(t, o.Await(text, patience), "%s", tail(o.String()))

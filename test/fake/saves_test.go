@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// saving is a rank that saves when it is asked to end.
+// saving is a rank that writes a checkpoint when it is stopped.
 const saving = `
 import os, signal, subprocess, sys, time
 me = os.environ["RANK"]
@@ -33,8 +33,8 @@ open("up." + me, "w").close()
 while True: time.sleep(0.1)
 `
 
-// TestStopsLetRanksSave: whoever stops a run, its ranks have the grace to save in,
-// whatever stands between them and their worker.
+// TestStopsLetRanksSave checks that ranks have the grace to save, for each way to stop a run, and for each program
+// between the ranks and their worker.
 func TestStopsLetRanksSave(t *testing.T) {
 	t.Parallel()
 	source := func(how string) string {
@@ -76,15 +76,15 @@ func TestStopsLetRanksSave(t *testing.T) {
 				for rank := range n {
 					require.True(t, exists(dir, "saved."+strconv.Itoa(rank)), "rank %d: %s", rank, tail(o.err))
 				}
-				require.NotZero(t, o.code, "what was stopped has not done its work")
-				require.Less(t, time.Since(asked), 30*time.Second, "nobody waits when all have saved")
+				require.NotZero(t, o.code, "a stopped run must not exit with 0")
+				require.Less(t, time.Since(asked), 30*time.Second, "the job must not wait when all ranks have saved")
 			})
 		}
 	}
 }
 
-// TestHelpersOfAFailedRankSave: what a failed rank has started to save its work has the
-// grace, and the end of the run waits for it.
+// TestHelpersOfAFailedRankSave checks that a process that a failed rank started to save its work has the grace. The
+// end of the run waits for it.
 func TestHelpersOfAFailedRankSave(t *testing.T) {
 	t.Parallel()
 	for name, line := range map[string]string{
@@ -108,7 +108,7 @@ func TestHelpersOfAFailedRankSave(t *testing.T) {
 				require.True(t, exists(dir, "saved"), tail(o.err))
 				if restart != nil {
 					o.wants(t, 0)
-					require.NotContains(t, o.out, "early", "the next attempt begins when the last one has saved")
+					require.NotContains(t, o.out, "early", "the next attempt must not begin before the last one has saved")
 				} else {
 					require.Contains(t, []int{3, 137}, o.code, tail(o.err))
 					require.Contains(t, o.err, "rank 0 on 127.0.0.2")
@@ -118,8 +118,8 @@ func TestHelpersOfAFailedRankSave(t *testing.T) {
 	}
 }
 
-// TestCommandInTheLauncherSaves: what a command that runs in the launcher starts to save its
-// work, when it is told to end, goes on in the grace; told twice, the run ends at once.
+// TestCommandInTheLauncherSaves covers a command in the launcher that starts a process to save its work when it is
+// stopped. That process has the grace. A second signal ends the run at once.
 func TestCommandInTheLauncherSaves(t *testing.T) {
 	t.Parallel()
 	for name, line := range map[string]string{
@@ -156,7 +156,7 @@ while True: time.sleep(0.1)'`,
 	}
 }
 
-// workers are the processes of the job's fake workers, in their order.
+// workers returns the processes of the job's fake workers, in order.
 func (j *job) workers(t testing.TB) (pids []int) {
 	t.Helper()
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", j.cmd.Process.Pid))
@@ -178,7 +178,7 @@ func (j *job) workers(t testing.TB) (pids []int) {
 	return pids
 }
 
-// worker is the process of the job's last fake worker.
+// worker returns the process of the job's last fake worker.
 func (j *job) worker(t testing.TB) (pid int) {
 	t.Helper()
 	all := j.workers(t)
@@ -190,8 +190,8 @@ func exists(dir, name string) bool {
 	return err == nil
 }
 
-// TestStopLetsRanksOfMpirunSave: mpirun is told to end when its ranks have saved, on workers
-// and in the launcher.
+// TestStopLetsRanksOfMpirunSave checks that mpirun is stopped only after its ranks have saved, on workers and in
+// the launcher.
 func TestStopLetsRanksOfMpirunSave(t *testing.T) {
 	every(t, func(t *testing.T, f family) {
 		for way, sig := range map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT} {
@@ -223,7 +223,7 @@ func TestStopLetsRanksOfMpirunSave(t *testing.T) {
 						require.True(t, exists(dir, "saved."+number), "rank %d: %s", rank, tail(o.err))
 					}
 					o.wants(t, 128+int(sig))
-					require.Less(t, time.Since(asked), 20*time.Second, "nobody waits when all have saved")
+					require.Less(t, time.Since(asked), 20*time.Second, "the job must not wait when all ranks have saved")
 					require.Contains(t, o.err, ": stopping 2 ranks, up to 40 s for saving; a second one kills at once\n")
 					require.Regexp(t, `agent: 2 ranks ended by themselves after 2(\.\d)? s\n`, o.err)
 					require.Len(t, o.report.Stopped, 2)

@@ -15,10 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// way is what stands between agent run and mpirun.
+// way is the program between agent run and mpirun.
 type way struct {
 	name  string
-	hides bool // it ends with 0 whatever mpirun said
+	hides bool // it exits with 0, whatever mpirun's exit code is
 	wrap  func(t *testing.T, mpirun []string) []string
 }
 
@@ -27,7 +27,7 @@ func before(words ...string) func(*testing.T, []string) []string {
 	return func(_ *testing.T, mpirun []string) []string { return slices.Concat(words, mpirun) }
 }
 
-// scripted returns a way that runs mpirun in a file of that text, in which $@ is mpirun.
+// scripted returns a way that runs a script with that text. In the text, $@ is mpirun.
 func scripted(name, text string) func(*testing.T, []string) []string {
 	return func(t *testing.T, mpirun []string) []string {
 		path := filepath.Join(t.TempDir(), name)
@@ -57,11 +57,11 @@ func ways() []way {
 	}
 }
 
-// mishap is what happens to mpirun or to its job.
+// mishap is a failure of mpirun or of its job.
 type mishap struct {
 	name   string
 	act    []string       // arguments of the program act
-	strike func(*job) int // makes it happen when the ranks wait, and returns the number of processes hit
+	strike func(*job) int // causes the failure when the ranks wait, and returns the number of processes hit
 }
 
 // told signals mpirun.
@@ -81,7 +81,7 @@ func daemonKilled(j *job) int {
 }
 
 func mishaps() []mishap {
-	// Ranks that live for less than a moment may not be seen.
+	// A worker may not see ranks that live for only a moment.
 	wait := []string{"wait", "0", "0", "1"}
 	return []mishap{
 		{"TERM to mpirun", wait, told(syscall.SIGTERM)},
@@ -96,8 +96,8 @@ func mishaps() []mishap {
 	}
 }
 
-// chosenCell reports whether a cell is played. Without the tag cells they are those of each
-// way, of each mishap behind a script that goes on, and some under Open MPI.
+// chosenCell reports whether a cell is played. Without the tag cells, these are one cell for each way, one for each
+// mishap behind a script that continues, and some under Open MPI.
 func chosenCell(f family, w way, m mishap) bool {
 	switch {
 	case everyCell:
@@ -110,7 +110,8 @@ func chosenCell(f family, w way, m mishap) bool {
 	return false
 }
 
-// A 0 that the workers contradict is not 0, whatever stands between agent run and mpirun.
+// TestZeroBehindAScript checks that an exit code 0 that the workers contradict is not the run's, whatever runs
+// between agent run and mpirun.
 func TestZeroBehindAScript(t *testing.T) {
 	every(t, func(t *testing.T, f family) {
 		for _, m := range mishaps() {
@@ -123,7 +124,7 @@ func TestZeroBehindAScript(t *testing.T) {
 					j := start(t, agentRun(t, []string{"--fake=2"}, w.wrap(t, append([]string{f.mpirun, f.program("act")}, m.act...))...))
 					if m.strike != nil {
 						await(t, j.out, "ready\n")
-						require.NotZero(t, m.strike(j), "nobody was hit")
+						require.NotZero(t, m.strike(j), "no process was hit")
 					}
 					o := j.wait()
 					require.NotZero(t, o.code, "a false 0\nstdout: %s\nstderr: %s", tail(o.out), tail(o.err))
@@ -139,7 +140,7 @@ func TestZeroBehindAScript(t *testing.T) {
 	})
 }
 
-// TestScriptsThatGoOn has MPICH's, which are the faster ones, without the tag cells.
+// TestScriptsThatGoOn plays the script only with MPICH, which is faster, unless the tag cells is set.
 func TestScriptsThatGoOn(t *testing.T) {
 	every(t, func(t *testing.T, f family) {
 		if f.name == "mpich" || everyCell {
@@ -148,7 +149,8 @@ func TestScriptsThatGoOn(t *testing.T) {
 	})
 }
 
-// A job that cannot end well any more is ended behind a script too, and the script goes on.
+// TestScriptRetriesAJobThatWeEnd checks that a job that can no longer succeed is ended behind a script too, and
+// that the script continues.
 func TestScriptRetriesAJobThatWeEnd(t *testing.T) {
 	t.Parallel()
 	f := families[1]

@@ -17,16 +17,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mostSlower is how many times as long as with mpirun alone a program may take
-// over fake workers.
+// mostSlower is the maximum ratio of a program's time over fake workers to its time with mpirun alone.
 const mostSlower = 1.3
 
-// pairs is how often each program runs both ways, in turn, so that other load meets
-// both. The quickest run of each way counts: other load only makes runs longer.
+// pairs is how often each program runs both ways, in turns, so that other load affects both. The fastest run of
+// each way counts, because other load only makes runs longer.
 const pairs = 5
 
-// onTwo confines a command to two processors, so that four ranks are too many on
-// any machine.
+// onTwo restricts a command to two processors, so that four ranks are more than the processors on any machine.
 var onTwo = []string{"taskset", "-c", "0,1"}
 
 // lammps is bench/in.lj of LAMMPS, 32000 atoms, with half of its 100 steps.
@@ -46,9 +44,9 @@ fix 1 all nve
 run 50
 `
 
-// A program takes no longer over fake workers than 1.3 times what mpirun alone
-// takes on the same processors. Both must yield where there are more ranks than
-// processors, and neither where there are not.
+// TestFakeRunIsAsFastAsLocal checks that a program over fake workers takes at most 1.3 times as long as with mpirun
+// alone on the same processors. If there are more ranks than processors, waiting ranks must yield in both.
+// Otherwise they must not.
 func TestFakeRunIsAsFastAsLocal(t *testing.T) {
 	type cell struct {
 		family family
@@ -62,7 +60,7 @@ func TestFakeRunIsAsFastAsLocal(t *testing.T) {
 		for _, n := range []int{2, 4} {
 			rounds := "400"
 			if f.name == "mpich" && n == 4 {
-				rounds = "40" // its waiting ranks never yield, over workers or not
+				rounds = "40" // its waiting ranks never yield, with or without workers
 			}
 			cells = append(cells, cell{f, n, []string{f.program("talk"), rounds}, talk})
 		}
@@ -95,7 +93,7 @@ func TestFakeRunIsAsFastAsLocal(t *testing.T) {
 	}
 }
 
-// seconds runs a command and reads how long the program's own loop took.
+// seconds runs a command and returns how long the program's own loop took.
 func seconds(t *testing.T, took *regexp.Regexp, argv []string) float64 {
 	t.Helper()
 	cmd := exec.Command(argv[0], argv[1:]...)

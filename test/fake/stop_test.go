@@ -21,8 +21,8 @@ import (
 	"github.com/musterhq/muster/test/suite/proc"
 )
 
-// An idle worker that is told to stop ends by itself, with 0. As root it is
-// PID 1 of a namespace, as in its container, with a /proc of its own.
+// TestIdleWorkerStops checks that an idle worker that is stopped exits with 0. As root, the worker is PID 1 of a
+// namespace with its own /proc, as in its container.
 func TestIdleWorkerStops(t *testing.T) {
 	const runs = 10
 	series := figure.Series{Unit: "ms", Reduce: "max"}
@@ -56,7 +56,7 @@ func stopIdle(t *testing.T) time.Duration {
 		ready = probe.Run() == nil
 		select {
 		case err := <-ended:
-			require.FailNow(t, "the worker ended", "%v: %s", err, said.String())
+			require.FailNow(t, "the worker ended early", "%v: %s", err, said.String())
 		default:
 		}
 	}
@@ -68,14 +68,13 @@ func stopIdle(t *testing.T) time.Duration {
 		require.NoError(t, err, "exit code: %s", said.String())
 		return took
 	case <-time.After(patience):
-		require.FailNow(t, "an idle worker does not stop")
+		require.FailNow(t, "the idle worker did not stop")
 	}
 	return 0
 }
 
-// record writes raw numbers and their row where figures are kept: $MUSTER_OUT,
-// or out/ of the module. A copy of the tests that runs far from both has
-// nowhere to write, and says so.
+// record writes raw numbers and their row to the directory of the figures: $MUSTER_OUT, or out/ of the module. If
+// there is neither, because the tests run elsewhere, it logs that and writes nothing.
 func record(t *testing.T, name string, series figure.Series, row figure.Row) {
 	t.Helper()
 	dir, err := figure.Dir()
@@ -88,8 +87,8 @@ func record(t *testing.T, name string, series figure.Series, row figure.Row) {
 	t.Log(kept)
 }
 
-// TestStopSaysHowRanksEnded: a stop says how many ranks it asks and how long they have, and
-// afterwards how they have ended. The report has each.
+// TestStopSaysHowRanksEnded checks that a stop prints how many ranks are stopped and how long they have, and
+// afterwards how they ended. The report lists each rank.
 func TestStopSaysHowRanksEnded(t *testing.T) {
 	t.Parallel()
 	const line = `if [ $RANK = 1 ]; then trap "" TERM; else trap "sleep 1; exit 0" TERM; fi; touch up.$RANK; while :; do sleep 0.1; done`
@@ -118,7 +117,7 @@ func TestStopSaysHowRanksEnded(t *testing.T) {
 			if place == "under torchrun" {
 				source, err := care.Source("torchrun.py")
 				require.NoError(t, err)
-				path := filepath.Join(t.TempDir(), "torchrun") // by this name it is known
+				path := filepath.Join(t.TempDir(), "torchrun") // the agent recognizes torchrun by this name
 				require.NoError(t, os.WriteFile(path, append([]byte("#!/usr/bin/python3\n"), source...), 0o755))
 				command = append([]string{path, "2", "100"}, command...)
 			}
@@ -142,8 +141,8 @@ func TestStopSaysHowRanksEnded(t *testing.T) {
 	}
 }
 
-// TestRanksGetTheImagesStopSignal: a worker asks its ranks with the signal that it was told
-// to stop with, which the image chooses. A helper, and a rank's launcher, get none.
+// TestRanksGetTheImagesStopSignal checks that a worker stops its ranks with the signal that stopped the worker,
+// which the image chooses. Helpers and the launchers of ranks get no signal.
 func TestRanksGetTheImagesStopSignal(t *testing.T) {
 	t.Parallel()
 	const saves = `

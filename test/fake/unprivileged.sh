@@ -1,20 +1,20 @@
 #!/bin/sh
-# unprivileged.sh TEST [FLAG...]: run the compiled tests of this package as uid
-# 65534 with no HOME, in a directory that cannot be written.
+# unprivileged.sh TEST [FLAG...]: run the compiled tests of this package as uid 65534, without HOME, in a directory
+# that is not writable.
 #
 #   go test -c -tags mpi -o fake.test ./test/fake
 #   MUSTER_BIN=bin test/fake/unprivileged.sh fake.test -test.v
 #
-# MUSTER_BIN is the directory of agent and agent-launcher. They, the tests and
-# the sources of the MPI programs are copied to a place that everybody can read:
-# a checkout below /root is not one. Needs root, and setpriv of util-linux.
+# MUSTER_BIN is the directory of agent and agent-launcher. They, the tests and the sources of the MPI programs are
+# copied to a directory that all users can read, which a checkout below /root is not. It needs root, and setpriv of
+# util-linux.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -gt 0 ] || { echo "usage: MUSTER_BIN=DIR unprivileged.sh TEST [FLAG...]" >&2; exit 64; }
 : "${MUSTER_BIN:?the directory of agent and agent-launcher}"
 [ "$(id -u)" = 0 ] || { echo "unprivileged.sh: only root can become another user" >&2; exit 1; }
-command -v setpriv >/dev/null || { echo "unprivileged.sh: no setpriv here; test/fake/mpi/deps.sh --test installs it" >&2; exit 1; }
+command -v setpriv >/dev/null || { echo "unprivileged.sh: setpriv not found; test/fake/mpi/deps.sh --test installs it" >&2; exit 1; }
 
 stage=$(mktemp -d /tmp/unprivileged.XXXXXX)
 trap 'rm -rf "$stage"' EXIT
@@ -26,7 +26,7 @@ chmod 555 "$stage/readonly"
 chmod 755 "$stage" "$stage/bin" "$stage/mpi"
 shift
 
-# In the background of a script INT and QUIT are ignored, and Muster leaves ignored signals so.
+# A script's background processes ignore INT and QUIT, and Muster keeps ignored signals ignored.
 cd "$stage/readonly"
 setpriv --reuid 65534 --regid 65534 --clear-groups \
 	env --default-signal=HUP,INT,QUIT -u HOME -u TMPDIR -u XDG_RUNTIME_DIR -u MUSTER_OUT MUSTER_BIN="$stage/bin" MUSTER_PROGRAMS="$stage/mpi" \

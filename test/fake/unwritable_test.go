@@ -16,30 +16,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What writes 300 kB to descriptor FD in the cells of TestUnwritable. One dies of a
-// write that fails, as most programs do, the other does not look.
+// dying and deaf write 300 kB to descriptor FD in the cells of TestUnwritable. dying ends when a write fails, as
+// most programs do. deaf ignores errors.
 const (
 	dying = `A=$(head -c 1000 /dev/zero | tr "\0" a); sleep 0.2; i=0; while [ $i -lt 300 ]; do echo $A >&FD || exit 1; i=$((i+1)); done; for e in 1 2 3; do sleep 0.1; echo end >&FD; done`
 	deaf  = `trap "" PIPE; A=$(head -c 1000 /dev/zero | tr "\0" a); sleep 0.2; i=0; while [ $i -lt 300 ]; do echo $A >&FD; i=$((i+1)); done; exit 0`
 )
 
-// carrier is something that carries output, with the exit codes of its cells.
+// carrier is a command that forwards output, with the exit codes of its cells.
 type carrier struct {
 	name    string
 	argv    []string
 	program string
-	piped   int  // with a closed pipe on stdout
-	own     bool // the process has our descriptors and speaks for itself: join
+	piped   int  // exit code with a closed pipe on stdout
+	own     bool // the process has our descriptors and prints its own errors: join
 }
 
 func carriers() []carrier {
 	rsh := []string{"agent", "run", "-q", "--fake=1", "--", "agent", "rsh", "127.0.0.2"}
 	list := []carrier{
 		{"plain", []string{"agent", "run", "--fake=2", "--framework=plain", "--max-restarts=2", "--", "sh", "-c"}, dying, 141, false},
-		{"plain, deaf", []string{"agent", "run", "--fake=2", "--framework=plain", "--", "sh", "-c"}, deaf, 141, false},
+		{"plain, ignores SIGPIPE", []string{"agent", "run", "--fake=2", "--framework=plain", "--", "sh", "-c"}, deaf, 141, false},
 		{"command", []string{"agent", "run", "--fake=1", "--", "sh", "-c"}, dying, 141, false},
 		{"rsh", rsh, dying, 141, false},
-		{"rsh, deaf", rsh, deaf, 0, false}, // ssh says no more of a reader that has gone
+		{"rsh, ignores SIGPIPE", rsh, deaf, 0, false}, // like ssh, it does not report a reader that has disconnected
 		{"join", []string{"agent", "join", "--workers=1", "--", "sh", "-c"}, dying, 141, true},
 	}
 	for _, f := range families {
@@ -48,10 +48,9 @@ func carriers() []carrier {
 	return list
 }
 
-// TestUnwritable runs what carries output with each place that takes none, on stdout
-// and on stderr. It ends with a code other than 0, and names the cause where a
-// descriptor is left for that; nobody is blamed for dying of it. A closed descriptor
-// is /dev/null to a Go program, and to what it starts.
+// TestUnwritable runs each carrier with each kind of unwritable stdout and stderr. The carrier exits with a code
+// other than 0. If a descriptor is left, it reports the cause there. No rank is blamed because the write failed. A
+// closed descriptor is /dev/null to a Go program, and to the programs that it starts.
 func TestUnwritable(t *testing.T) {
 	t.Parallel()
 	for _, c := range carriers() {
@@ -60,7 +59,7 @@ func TestUnwritable(t *testing.T) {
 			disk := smallDisk(t)
 			for _, place := range []string{"full device", "full disk", "closed pipe", "closed descriptor"} {
 				if place == "full disk" && disk == "" {
-					continue // only root can make one
+					continue // only root can create one
 				}
 				for fd := 1; fd <= 2; fd++ {
 					t.Run(fmt.Sprintf("%s/%d", place, fd), func(t *testing.T) {
@@ -73,7 +72,7 @@ func TestUnwritable(t *testing.T) {
 	}
 }
 
-// run runs the cell; said is what came on the other descriptor.
+// run runs the cell. said is the output on the other descriptor.
 func (c carrier) run(t *testing.T, place, disk string, fd int) (code int, said string) {
 	argv := append([]string{filepath.Join(bin, c.argv[0])}, c.argv[1:]...)
 	argv = append(argv, strings.ReplaceAll(c.program, "FD", fmt.Sprint(fd)))
@@ -109,12 +108,12 @@ func (c carrier) run(t *testing.T, place, disk string, fd int) (code int, said s
 		defer f.Close()
 		*where = f
 	}
-	_ = cmd.Run() // its code is looked at
+	_ = cmd.Run() // the exit code is checked later
 	return cmd.ProcessState.ExitCode(), other.String()
 }
 
 func (c carrier) judge(t *testing.T, place string, fd, code int, said string) {
-	t.Logf("exit code %d, said %.200q", code, said)
+	t.Logf("exit code %d, output %.200q", code, said)
 	cause := "no space left on device"
 	switch {
 	case place == "closed descriptor":
@@ -135,7 +134,7 @@ func (c carrier) judge(t *testing.T, place string, fd, code int, said string) {
 	require.NotRegexp(t, `agent: .*(rank \d|SIGPIPE)`, said)
 }
 
-// smallDisk is the mount of a file system of 64 KiB; "": we may make none.
+// smallDisk returns the mount point of a file system of 64 KiB, or "" if this user may not mount one.
 func smallDisk(t *testing.T) string {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
@@ -146,13 +145,13 @@ func smallDisk(t *testing.T) string {
 	return dir
 }
 
-// A full disk behind a path that a flag takes: the file and the cause are named, the
-// run ends with 74, and what ended before keeps its code.
+// TestFullDisk fills the disk behind a path that a flag takes. The error names the file and the cause, and the run
+// exits with 74. If the run had failed already, it keeps that code.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t)
 	if disk == "" {
-		return // only root can make one; the scripts of cmd/launcher have /dev/full
+		return // only root can create one; the scripts of cmd/launcher test /dev/full
 	}
 	fill, err := os.Create(filepath.Join(disk, "fill"))
 	require.NoError(t, err)

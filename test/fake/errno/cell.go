@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// roles are what fails.
+// roles are the processes in which calls fail.
 var roles = []string{"pid1", "broker", "barrier", "launcher"}
 
 // calls are the system calls of each kind.
@@ -31,13 +31,12 @@ var calls = []struct{ name, system string }{
 
 var errnos = []string{"EMFILE", "ENFILE", "ENOMEM", "ENOBUFS", "EINTR", "EAGAIN", "ENOSPC", "EIO"}
 
-// moments are which of a thread's calls fail, as strace writes it. A kernel never answers
-// EINTR for ever, as each is one signal, and Go repeats such a call: "always" is then 500 in
-// a row.
+// moments select which of a thread's calls fail, in strace's syntax. A kernel never answers EINTR forever, because
+// each EINTR is one signal, and Go repeats such a call. So "always" means 500 in a row for EINTR.
 var moments = []struct{ name, when string }{{"first", "1"}, {"third", "3"}, {"tenth", "10"}, {"always", "1+"}, {processes, ""}}
 
-// processes is a moment of forks only: each that makes a process fails, none that makes a
-// thread. Without threads the Go runtime ends itself.
+// processes is a moment for forks only: each fork of a process fails, but no clone of a thread. Without threads the
+// Go runtime ends itself.
 const processes = "processes"
 
 // cell is one run.
@@ -45,7 +44,7 @@ type cell struct{ Role, Call, Errno, Moment string }
 
 func (c cell) String() string { return strings.Join([]string{c.Role, c.Call, c.Errno, c.Moment}, "/") }
 
-// inject returns strace's words for the fault.
+// inject returns strace's arguments for the fault.
 func (c cell) inject() []string {
 	system, when := "", ""
 	for _, s := range calls {
@@ -61,18 +60,18 @@ func (c cell) inject() []string {
 	if c.Errno == "EINTR" && c.Moment == "always" {
 		when = "1..500"
 	}
-	// An exit_group(2) tells a crash.
+	// An exit_group(2) shows a crash.
 	return []string{"-e", "trace=" + system + ",exit_group", "-e", "inject=" + system + ":error=" + c.Errno + ":when=" + when}
 }
 
-// all lists every run.
+// all returns every run.
 func all() (list []cell) {
 	for _, role := range roles {
 		for _, call := range calls {
 			for _, errno := range errnos {
 				for _, m := range moments {
 					if m.name == processes && (call.name != "fork" || role == "broker") {
-						continue // the broker makes no process
+						continue // the broker starts no process
 					}
 					list = append(list, cell{role, call.name, errno, m.name})
 				}
@@ -82,11 +81,11 @@ func all() (list []cell) {
 	return list
 }
 
-// once are runs that hung before, or ended with a false 0; every subset has them.
+// once lists runs that hung, or ended with a false 0, in the past. Every subset includes them.
 var once = []string{"pid1/accept/EMFILE/first", "pid1/accept/ENOMEM/first", "broker/accept/ENFILE/first", "barrier/accept/ENOBUFS/first", "pid1/epoll/EINTR/third"}
 
-// chosen returns the runs below one of the prefixes in only, or most of them by seed: of
-// those that need not wait for a limit.
+// chosen returns the runs with one of the prefixes in only. With an empty only, it chooses at most most of the runs
+// that need not wait for a limit, by seed.
 func chosen(only string, most int, seed uint64) []cell {
 	list := all()
 	if only != "" {
@@ -112,20 +111,18 @@ func rank(c cell) int {
 	return 1
 }
 
-// denied is the first word of this program's command line when it is to become another
-// program that cannot make processes.
+// denied is the first argument of this program if it must become another program that cannot fork processes.
 const denied = "without-forks"
 
-// withoutForks becomes the program words[0], for which clone(2) of a process fails with
-// errno. The kernel hands the filter on to children: there are none. It returns only if
-// that failed.
+// withoutForks executes the program words[0] with a filter that makes clone(2) of a process fail with errno.
+// Children would inherit the filter, but there are none. It returns only if it fails.
 func withoutForks(errno string, words []string) error {
 	number := map[string]syscall.Errno{}
 	for n := syscall.Errno(1); n < 134; n++ {
 		number[unix.ErrnoName(n)] = n
 	}
-	// The fields of struct seccomp_data: the call's number at 0, the low half of its first
-	// argument, clone's flags, at 16.
+	// The offsets in struct seccomp_data: the call's number is at 0. The low half of its first argument, the flags
+	// of clone, is at 16.
 	filter := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0},
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_CLONE, Jf: 3},
@@ -138,7 +135,7 @@ func withoutForks(errno string, words []string) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("prctl: %w", err)
 	}
-	// For all threads: execve may be called by another one.
+	// Set the filter for all threads, because another thread may call execve.
 	if _, _, err := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program))); err != 0 { //nolint:gosec // G103: seccomp(2) takes an address
 		return fmt.Errorf("seccomp: %w", err)
 	}

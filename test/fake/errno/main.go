@@ -20,7 +20,7 @@ import (
 	"github.com/musterhq/muster/test/suite/program"
 )
 
-// options are the command line.
+// options are the options of the command line.
 type options struct {
 	bin, only        string
 	subset, parallel int
@@ -40,12 +40,12 @@ func main() {
 func run(ctx context.Context) error {
 	var o options
 	flag.StringVar(&o.bin, "bin", "bin", "directory of agent and agent-launcher")
-	flag.StringVar(&o.only, "only", "", "only the runs below these, as in pid1/accept,broker")
-	flag.IntVar(&o.subset, "subset", 0, "only `N` short ones, chosen by -seed [all]")
+	flag.StringVar(&o.only, "only", "", "only the runs with these prefixes, such as pid1/accept,broker")
+	flag.IntVar(&o.subset, "subset", 0, "only `N` short runs, chosen by -seed [all]")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the choice")
 	flag.IntVar(&o.parallel, "parallel", 4, "runs at once")
-	flag.DurationVar(&o.limit, "limit", 90*time.Second, "how long a run may take before it hangs")
-	flag.BoolVar(&o.verbose, "v", false, "show what every run printed")
+	flag.DurationVar(&o.limit, "limit", 90*time.Second, "how long a run may take before it counts as hanging")
+	flag.BoolVar(&o.verbose, "v", false, "show the output of every run")
 	flag.Parse()
 	if _, err := exec.LookPath("strace"); err != nil {
 		return fmt.Errorf("%w: apt-get install strace", err)
@@ -62,7 +62,7 @@ func run(ctx context.Context) error {
 	if len(list) == 0 {
 		return fmt.Errorf("-only=%s: no such run", o.only)
 	}
-	// Binaries are linked into the runs' directories: both have to be on one file system.
+	// Binaries are hard-linked into the runs' directories, so both must be on one file system.
 	dir, err := os.MkdirTemp(bin, "e")
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func run(ctx context.Context) error {
 	return report(results, o)
 }
 
-// playAll plays the runs, some at once, in the order of list.
+// playAll plays the runs, several at once, and returns the results in the order of list.
 func playAll(ctx context.Context, p *player, list []cell, o options) ([]result, error) {
 	results := make([]result, len(list))
 	group, ctx := errgroup.WithContext(ctx)
@@ -99,7 +99,7 @@ func playAll(ctx context.Context, p *player, list []cell, o options) ([]result, 
 	return results, group.Wait()
 }
 
-// bad reports whether no run may end so.
+// bad reports whether an end is a failure of the command.
 func bad(end string) bool { return slices.Contains([]string{panics, alive, left, hang, false0}, end) }
 
 // worse returns the worse of two ends.
@@ -110,7 +110,7 @@ func worse(a, b string) string {
 	return b
 }
 
-// report prints the table, and writes every run and, unless runs were named, the figures.
+// report prints the table and writes every run. Without -only it also writes the figures.
 func report(results []result, o options) error {
 	print(results)
 	dir, err := figure.Dir()
@@ -133,7 +133,7 @@ func report(results []result, o options) error {
 	return nil
 }
 
-// figures are the names of counts.
+// figures has the name of the figure for each bad end.
 var figures = map[string]string{
 	hang:   "hangs",
 	false0: "jobs that ended with a false 0",
@@ -142,7 +142,7 @@ var figures = map[string]string{
 	alive:  "PID 1 that accepts nothing and does not end with 70",
 }
 
-// record keeps the counts of bad ends as figures.
+// record records the counts of bad ends as figures.
 func record(dir string, results []result, subset bool) error {
 	raw, of, command := "errno", "failing system calls: ", "make errno"
 	if subset {
@@ -163,7 +163,7 @@ func record(dir string, results []result, subset bool) error {
 	return err
 }
 
-// print prints the worst end of each cell, and how many runs ended in each way.
+// print prints the worst end of each cell, and the number of runs for each end.
 func print(results []result) {
 	cells, count := map[[3]string]string{}, map[string]int{}
 	for _, r := range results {
@@ -189,7 +189,7 @@ func print(results []result) {
 			}
 		}
 	}
-	_ = w.Flush() // a table that cannot be printed is in errno.json
+	_ = w.Flush() // if the table cannot be printed, errno.json has it
 	for _, end := range ends {
 		if count[end] > 0 {
 			fmt.Printf("%s %d  ", end, count[end])

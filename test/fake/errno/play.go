@@ -22,7 +22,7 @@ import (
 	"github.com/musterhq/muster/test/suite/proc"
 )
 
-// Ways in which a run ends, from good to bad.
+// Ends of a run, from good to bad.
 const (
 	never  = "-"
 	fine   = "ok"
@@ -42,10 +42,10 @@ type result struct {
 	Cell    cell    `json:"cell"`
 	End     string  `json:"end"`
 	Code    int     `json:"code"`
-	Faults  int     `json:"faults"` // calls that were made to fail
+	Faults  int     `json:"faults"` // calls that failed because of the fault
 	Seconds float64 `json:"seconds"`
-	Exit    string  `json:"exit,omitempty"`  // the role's own code, if strace saw it
-	Words   string  `json:"words,omitempty"` // the last line that was printed
+	Exit    string  `json:"exit,omitempty"`  // the role's exit code, if strace saw it
+	Words   string  `json:"words,omitempty"` // the last line of the output
 	out     string
 }
 
@@ -56,7 +56,7 @@ type player struct {
 	limit    time.Duration
 }
 
-// stage is the place of one run.
+// stage is the environment of one run.
 type stage struct {
 	cell
 	*player
@@ -67,7 +67,7 @@ type stage struct {
 
 const markName = "ERRNO_RUN"
 
-// play plays one run and removes all that it left.
+// play plays one run and removes everything that it left.
 func (p *player) play(ctx context.Context, c cell) (r result, err error) {
 	dir, err := os.MkdirTemp(p.dir, "r")
 	if err != nil {
@@ -99,10 +99,10 @@ func (p *player) play(ctx context.Context, c cell) (r result, err error) {
 		r.End = hang
 		return r, nil
 	}
-	cleared := s.cleared(ctx)                             // strace too: its log is whole
-	trace, _ := os.ReadFile(s.trace)                      // missing: never traced
+	cleared := s.cleared(ctx)                             // strace has ended too, so its log is complete
+	trace, _ := os.ReadFile(s.trace)                      // missing if nothing was traced
 	log, _ := os.ReadFile(filepath.Join(dir, "log"))      // of a fake worker
-	said := append(append(trace, log...), []byte(out)...) // a role that cannot write says nothing but to strace
+	said := append(append(trace, log...), []byte(out)...) // if a role cannot write, only strace's log has its messages
 	r.Faults = bytes.Count(trace, []byte("(INJECTED)"))
 	if found := exitCode.FindSubmatch(trace); found != nil {
 		r.Exit = string(found[1])
@@ -128,12 +128,12 @@ func (p *player) play(ctx context.Context, c cell) (r result, err error) {
 	return r, nil
 }
 
-// deaf reports whether the fault ends the serving of PID 1 for good.
+// deaf reports whether the fault permanently stops PID 1 from accepting connections.
 func (c cell) deaf() bool { return c.Role == "pid1" && c.Call == "accept" && c.Errno == "EIO" }
 
 var exitCode = regexp.MustCompile(`exit_group\((\d+)`)
 
-// missing says which part of the job's work was not done; "": none.
+// missing returns the part of the job's work that was not done, or "".
 func (s *stage) missing(out string) string {
 	for i := range 2 {
 		if _, err := os.Stat(filepath.Join(s.dir, fmt.Sprintf("done-%d", i))); err != nil {
@@ -146,7 +146,7 @@ func (s *stage) missing(out string) string {
 	return ""
 }
 
-// start starts a program of the run; what it prints goes to a file.
+// start starts a program of the run. Its output goes to a file.
 func (s *stage) start(name string, words, env []string) (*exec.Cmd, error) {
 	out, err := os.Create(filepath.Join(s.dir, "out-"+name))
 	if err != nil {
@@ -164,17 +164,16 @@ func (s *stage) start(name string, words, env []string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// end waits for a program; after the limit it is killed. It returns the exit code,
-// 128+n for a signal, and what was printed.
+// end waits for a program, and kills it when ctx ends. It returns the output and the exit code, 128+n for a signal.
 func (s *stage) end(ctx context.Context, name string, cmd *exec.Cmd) (out string, code int) {
 	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
 	defer stop()
-	_ = cmd.Wait() // the state says it
+	_ = cmd.Wait() // the state has the result
 	text, _ := os.ReadFile(filepath.Join(s.dir, "out-"+name))
 	return string(text), proc.Code(cmd.ProcessState)
 }
 
-// traced returns a command line whose own process gets the faults.
+// traced returns a command line in which words[0] gets the faults.
 func (s *stage) traced(words ...string) []string {
 	if s.Moment == processes {
 		return append([]string{s.self, denied, s.Errno}, words...)
@@ -196,13 +195,11 @@ func (s *stage) cleared(ctx context.Context) bool {
 // work is what rank $1 does.
 const work = `echo "output of $1"; sleep ${LONG:-0.1}; echo done > "$SHARED/done-$1"`
 
-// common are the launcher's flags: short limits, so that a job which cannot go on
-// says so soon.
+// common has the launcher's flags. The limits are short, so that a job that cannot continue fails soon.
 var common = []string{"run", "--fake", "2", "--timeout", "12s", "--hopeless-after", "5s", "--lease", "10s", "--grace", "2s"}
 
-// launch plays a job whose ranks are started by the launcher. The launcher gets the
-// faults from its start, or PID 1 of the first worker does: its link is cut while its rank
-// runs, and it has to accept a connection again.
+// launch plays a job whose ranks are started by the launcher. The launcher gets the faults from its start, or PID 1
+// of the first worker does. PID 1's link is cut while its rank runs, so that it must accept a connection again.
 func (s *stage) launch(ctx context.Context) (string, int, error) {
 	launcher, err := s.binaries(s.Role == "pid1")
 	if err != nil {
@@ -224,8 +221,8 @@ func (s *stage) launch(ctx context.Context) (string, int, error) {
 	return out, code, nil
 }
 
-// binaries links agent and agent-launcher into the run's directory. With faulty, the
-// agent there traces PID 1 of the first fake worker.
+// binaries links agent and agent-launcher into the run's directory. If faulty is set, the agent there traces PID 1
+// of the first fake worker.
 func (s *stage) binaries(faulty bool) (launcher string, err error) {
 	dir := filepath.Join(s.dir, "bin")
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -250,8 +247,7 @@ exec %s "$@"
 	return launcher, os.WriteFile(agent, []byte(script), 0o755)
 }
 
-// serve plays a job whose command calls agent rsh. The launcher gets the faults once
-// the command runs.
+// serve plays a job whose command calls agent rsh. The launcher gets the faults when the command runs.
 func (s *stage) serve(ctx context.Context) (string, int, error) {
 	launcher, err := s.binaries(false)
 	if err != nil {
@@ -275,12 +271,11 @@ func (s *stage) serve(ctx context.Context) (string, int, error) {
 		return "", 0, err
 	}
 	out, code := s.end(ctx, "launcher", cmd)
-	_ = tracer.Wait() // it ends with the launcher
+	_ = tracer.Wait() // strace ends with the launcher
 	return out, code, nil
 }
 
-// attach traces a process that runs, once the command is ready, and lets the command
-// go on.
+// attach waits until the command is ready, traces the running process, and lets the command continue.
 func (s *stage) attach(ctx context.Context, pid int) (*exec.Cmd, error) {
 	if err := await.Until(ctx, 10*time.Millisecond, "the command", func() (bool, error) { _, err := os.Stat(filepath.Join(s.dir, "ready")); return err == nil, nil }); err != nil {
 		return nil, err
@@ -309,8 +304,8 @@ func (s *stage) attach(ctx context.Context, pid int) (*exec.Cmd, error) {
 	return tracer, err
 }
 
-// gather plays a job without a launcher, whose rank 0 gets the faults. The code is the
-// worst of both members, so a 0 means that both said so.
+// gather plays a job without a launcher, whose rank 0 gets the faults. The code is the worse one of both members,
+// so 0 means that both members exited with 0.
 func (s *stage) gather(ctx context.Context) (string, int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -4,9 +4,9 @@ Usage: allreduce.py [LENGTH]. Each rank contributes a vector filled with rank+1;
 every element of the sum must be n(n+1)/2. Rank 0 prints one line per rank and
 `sum ok: SIZE ranks, VALUE`; a wrong sum anywhere ends the job with exit code 1.
 
-An mpi4py built for another MPI than the one that started it runs every process
-as a world of its own, each with a right sum over one rank. So the size is
-compared with the one that the launcher put into the environment.
+If mpi4py was built for another MPI than the one that started it, every process
+is a world of its own, with a correct sum over one rank. So the size is
+compared with the size that the launcher has set in the environment.
 """
 
 import array

@@ -10,23 +10,21 @@
 #           Open MPI 5.0, MPICH 4.2 and Intel MPI's runtime, 400 MB, each in a venv
 #           of its own below MUSTER_MPIS (default ~/.cache/muster/mpi)
 #
-# Debian lets Open MPI and MPICH stand side by side under full names
-# (mpirun.openmpi, mpiexec.mpich, mpicc.openmpi, mpicc.mpich); the short names
-# follow update-alternatives, so tests use the full ones.
+# Debian allows Open MPI and MPICH beside each other under full names (mpirun.openmpi, mpiexec.mpich, mpicc.openmpi,
+# mpicc.mpich). The short names follow update-alternatives, so tests use the full names.
 #
-# Debian's python3-mpi4py is built for Open MPI. For MPICH --test puts PyPI's
-# wheel into MUSTER_MPI4PY_MPICH (default /usr/local/lib/muster/mpi4py-mpich)
-# with a libmpi.so.12 that is Debian's MPICH; run Python with PYTHONPATH and
-# LD_LIBRARY_PATH set to that directory and MPI4PY_MPIABI=mpich.
+# Debian's python3-mpi4py is built for Open MPI. For MPICH, --test installs PyPI's wheel in MUSTER_MPI4PY_MPICH
+# (default /usr/local/lib/muster/mpi4py-mpich), with a libmpi.so.12 that is Debian's MPICH. Run Python with
+# PYTHONPATH and LD_LIBRARY_PATH set to that directory, and with MPI4PY_MPIABI=mpich.
 #
-# Nothing is fetched when all is there, so a second run needs no network and no
-# root. Exit: 0 all there, 1 cannot install, 64 usage.
+# If everything is installed, nothing is downloaded, so a second run needs no network and no root. It exits with 0
+# if everything is installed, 1 if it cannot install, and 64 for a usage error.
 set -eu
 
 python_dir=${MUSTER_MPI4PY_MPICH:-/usr/local/lib/muster/mpi4py-mpich}
 spy_dir=${MUSTER_PY_SPY:-/usr/local/lib/muster/py-spy}
 
-missing() { # prints those of "FILE PACKAGE..." lines on stdin whose file is not there
+missing() { # prints the packages of the "FILE PACKAGE..." lines on stdin whose file is missing
 	while read -r file packages; do
 		[ -e "$file" ] || printf '%s ' "$packages"
 	done
@@ -68,7 +66,7 @@ pip_package() {
 install() {
 	[ $# -gt 0 ] || return 0
 	if ! command -v apt-get >/dev/null; then
-		echo "deps.sh: missing: $*; no apt-get here, install them by hand" >&2
+		echo "deps.sh: missing: $*; apt-get not found, install them by hand" >&2
 		exit 1
 	fi
 	if [ "$(id -u)" != 0 ]; then
@@ -82,7 +80,7 @@ install() {
 
 mpis=${MUSTER_MPIS:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/mpi}
 
-wheel() { # NAME VERSION: a venv with that package alone, whole or not at all
+wheel() { # NAME VERSION: a venv with only that package, complete or absent
 	dir=$mpis/$1-$2
 	[ ! -e "$dir/.whole" ] || return 0
 	echo "deps.sh: installing $1 $2 into $dir"

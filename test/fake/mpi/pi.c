@@ -1,5 +1,5 @@
 /* pi: the midpoint rule for 4/(1+x^2) on [0,1], split over all ranks and summed
- * by MPI_Reduce. Usage: pi [STEPS]. Every rank says where it runs; rank 0 prints
+ * by MPI_Reduce. Usage: pi [STEPS]. Every rank prints where it runs. Rank 0 prints
  * the sum and exits 1 when it is further than 1e-6 from pi, so that a run whose
  * reduction lost a rank does not pass for a good one. */
 #include <math.h>

@@ -1,12 +1,12 @@
-/* act: an MPI program that does as it is told.
- *   act exit CODE RANK    that rank leaves by exit(CODE), without MPI_Finalize
+/* act: an MPI program whose arguments choose what it does.
+ *   act exit CODE RANK    that rank calls exit(CODE), without MPI_Finalize
  *   act final CODE RANK   that rank returns CODE after MPI_Finalize
  *   act abort CODE RANK   that rank calls MPI_Abort
  *   act kill SIGNAL RANK  that rank kills itself
  *   act lines N MS        every rank writes N numbered lines, MS milliseconds apart
- *   act wait              rank 0 says "ready" when all are there; all wait for ever
- *   act save SECONDS      that, and on SIGTERM each makes saved.RANK after SECONDS
- * A fourth argument is how many seconds pass before. */
+ *   act wait              rank 0 prints "ready" when all ranks have met; all wait forever
+ *   act save SECONDS      like wait; on SIGTERM each rank creates saved.RANK after SECONDS
+ * A fourth argument is the number of seconds before the rank does it. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>

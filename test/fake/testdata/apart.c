@@ -1,4 +1,4 @@
-/* Rank 1 hangs in load_batch, while the others wait for it in step, as MPI does: polling. */
+/* Rank 1 hangs in load_batch. The others wait for it in step, by polling, as MPI does. */
 #include <mpi.h>
 #include <unistd.h>
 

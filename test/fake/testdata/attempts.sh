@@ -1,8 +1,7 @@
-# A program's beginning: it counts the processes of this test's run that belong to an earlier
-# attempt, by what /proc says of their environment at that moment, and prints their number. The
-# ranks of one attempt begin at once, so each is the first to look. The first attempt leaves a
-# child behind that has left its group and does not heed TERM; Hydra would wait for one that has
-# a descriptor of its own.
+# The beginning of a program. It counts the processes of this test's run that belong to an earlier attempt, by their
+# current environment in /proc, and prints their number. The ranks of one attempt start at the same time, so each of
+# them is the first to look. The first attempt leaves a child that has left its process group and ignores TERM. The
+# child closes its descriptors, because Hydra waits for a child that holds one of its descriptors.
 old=0
 if [ "$MUSTER_ATTEMPT" -gt 0 ]; then
 	for e in $(grep -lzs "^FAKE_TEST=$FAKE_TEST$" /proc/[0-9]*/environ); do

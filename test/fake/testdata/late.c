@@ -1,5 +1,5 @@
-/* late.so, for LD_PRELOAD: fork returns late to a thread of a daemon that is not its
- * first thread. A child ends meanwhile, and the first thread collects it. */
+/* late.so, for LD_PRELOAD: fork returns late in a daemon's threads, except in its
+ * first thread. Meanwhile the child ends, and the first thread reaps it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* A rank that waits in load_batch for a lock that nobody gives back. */
+/* A rank that waits in load_batch for a lock that is never released. */
 #include <pthread.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
-"""Ranks of MPI that poll, or only seem to: polls.py WAY SECONDS.
+"""MPI ranks that poll, or only seem to: polls.py WAY SECONDS.
 
-All meet once and go on for SECONDS. Then those that wait get what they wait for.
+All ranks meet once and run for SECONDS. Then the waiting ranks get the messages that they wait for.
 """
 import hashlib
 import os
@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-if "MPI4PY_PATH" in os.environ:  # PYTHONPATH would replace that of the worker
+if "MPI4PY_PATH" in os.environ:  # setting PYTHONPATH would replace the worker's
     sys.path.insert(0, os.environ["MPI4PY_PATH"])
 
 from mpi4py import MPI
@@ -55,7 +55,7 @@ def count():
 
 
 def train():
-    """A step every now and then, and nothing but waiting for it in between."""
+    """Computes a step from time to time. The other ranks only wait for it."""
     while not comm.bcast(over()):
         if rank == 0:
             hashlib.pbkdf2_hmac("sha256", b"x", b"y", 4000000)
@@ -63,14 +63,14 @@ def train():
 
 
 def gossip():
-    """Messages without end, and nothing else."""
+    """Only exchanges messages, all the time."""
     late = False
     while not comm.allreduce(late):
         late = over()
 
 
 def tight():
-    """Many at a time, from one line."""
+    """Sends many messages from one line."""
     late = False
     while not comm.allreduce(late):
         for _ in range(1000):
@@ -88,7 +88,7 @@ def aside():
 
 
 def overlap():
-    """Every rank waits, and a thread of one computes for it."""
+    """Every rank waits, while a thread of rank 0 computes."""
     thread = threading.Thread(target=compute)
     if rank == 0:
         thread.start()

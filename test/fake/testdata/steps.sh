@@ -1,4 +1,4 @@
-# One rank of a job that trains: steps.sh WAY. Each way is a world of test/fake/progress_test.go or scripts/progress.txtar.
+# One rank of a training job: steps.sh WAY. test/fake/progress_test.go and scripts/progress.txtar use the ways.
 rank=${RANK:-${OMPI_COMM_WORLD_RANK:-$PMI_RANK}}
 say() { echo "step $1 loss=$2"; }
 steps() { # FROM TO PAUSE
@@ -18,7 +18,7 @@ nan) steps 1 3 0.2; [ "$rank" = 1 ] && say 4 nan; sleep 60 ;;
 slow) steps 1 5 2 ;;
 bar) i=0; while [ $i -lt 12 ]; do i=$((i + 1)); printf 'step %d\r' $i >&2; sleep 0.5; done ;;
 restart)
-	# The first attempt stalls at step 3, the second begins again at 1.
+	# The first attempt stalls at step 3. The second one starts at 1.
 	if [ "$MUSTER_ATTEMPT" = 0 ]; then steps 1 3 0.2; sleep 60; fi
 	steps 1 3 1 ;;
 leaves) [ "$rank" = 0 ] || sleep 60 ;;

@@ -1,4 +1,4 @@
-/* talk ROUNDS communicates as often as a small molecular dynamics run: each round
+/* talk ROUNDS communicates as often as a small molecular dynamics simulation: each round
    computes for about a millisecond, exchanges 8 KiB with both neighbors, and sums over
    all ranks. It prints the seconds that its rounds took. */
 #include <mpi.h>

@@ -1,7 +1,7 @@
-"""Ranks of which the last gives up after a second of waiting for rank 0, in mpi4py: times_out.py WAY.
+"""mpi4py ranks, of which the last one times out after waiting a second for rank 0: times_out.py WAY.
 
-WAY is load (rank 0 sleeps in load_batch), save (it handles SIGTERM, too), bug (the last rank
-fails of itself) or good (rank 0 sends).
+WAY is load (rank 0 sleeps in load_batch), save (rank 0 handles SIGTERM too), bug (the last rank
+fails by itself) or good (rank 0 sends).
 """
 import os
 import signal
@@ -9,7 +9,7 @@ import sys
 import time
 import traceback
 
-if "MPI4PY_PATH" in os.environ:  # PYTHONPATH would replace that of the worker
+if "MPI4PY_PATH" in os.environ:  # setting PYTHONPATH would replace the worker's
     sys.path.insert(0, os.environ["MPI4PY_PATH"])
 
 from mpi4py import MPI
@@ -33,7 +33,7 @@ def receive():
 
 
 comm.Barrier()
-time.sleep(2)  # its worker is to have seen it
+time.sleep(2)  # so that the workers have seen their ranks
 if comm.rank == 0:
     if way == "save":
         signal.signal(signal.SIGTERM, lambda *_: load_batch())
@@ -46,4 +46,4 @@ elif comm.rank == comm.size - 1:
     except Exception:
         traceback.print_exc()
         sys.stderr.flush()
-        os._exit(1)  # mpi4py's own end waits for the others
+        os._exit(1)  # mpi4py waits for the other ranks at exit

@@ -1,4 +1,4 @@
-"""Says the world that a script of PyTorch's would meet in."""
+"""Prints the world in which a PyTorch script would meet."""
 
 import os
 import time

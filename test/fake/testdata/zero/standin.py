@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""A launcher that swallows failures: it runs its last word as a shell's text, and ends with
-SAYS, 0 without it, whatever the text ended with. torchrun and accelerate give the text a rank,
-and run each line as one."""
+"""A launcher that swallows failures: it runs its last argument as a shell script, and exits with
+$SAYS (default 0), whatever the script's exit code is. As torchrun and accelerate it sets RANK,
+and runs each line as a script of its own."""
 import os
 import subprocess
 import sys

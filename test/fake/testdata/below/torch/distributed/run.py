@@ -1,4 +1,4 @@
-"""A stand-in for torchrun: options and PET_ variables as torch/distributed/run.py has them."""
+"""A stand-in for torchrun, with the options and PET_ variables of torch/distributed/run.py."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ def main():
     if options.get("standalone"):
         address, port = "localhost", "0"
         if nodes > 1:
-            time.sleep(600)  # nobody comes
+            time.sleep(600)  # no other node connects
     ranks = []
     for local in range(each):
         env = dict(os.environ, RANK=str(node * each + local), WORLD_SIZE=str(nodes * each), LOCAL_RANK=str(local),
