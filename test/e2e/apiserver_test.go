@@ -22,35 +22,35 @@ import (
 const (
 	outageWorkers = 20
 	outageSlots   = 2
-	// outagePause is between the API server's kill -9 and its next start.
+	// outagePause is the number of seconds between the API server's kill -9 and its next start.
 	outagePause = "3"
 )
 
-// outageRanks is what each rank runs: an MPI program, then numbered lines.
+// outageRanks returns what each rank runs: an MPI program, then numbered lines.
 func outageRanks(lines int) string {
 	return fmt.Sprintf(`r=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; /opt/muster-test/hello || exit; i=0; `+
 		`while [ $i -lt %d ]; do echo "line $r $i"; i=$((i+1)); sleep 0.25; done`, lines)
 }
 
-// outage is one run of the API server's absence under a launcher.
+// outage is the result of one outage of the API server while a launcher runs.
 type outage struct {
 	Killed   time.Time     `json:"killed"`
 	Answered time.Time     `json:"answered"` // the API server was back
 	Code     int           `json:"code"`
-	Lines    int           `json:"lines"`           // that were expected
-	Wrong    int           `json:"wrong"`           // lost, doubled, or not as they should be
-	Before   int           `json:"ranks_up_before"` // ranks that had begun when it was killed
+	Lines    int           `json:"lines"`           // expected lines
+	Wrong    int           `json:"wrong"`           // lines that are lost, doubled, or changed
+	Before   int           `json:"ranks_up_before"` // ranks that had started before the kill
 	Gaps     []float64     `json:"gaps_s"`
-	Resumed  float64       `json:"resumed_s"` // the longest of them
+	Resumed  float64       `json:"resumed_s"` // the longest gap
 	Answer   float64       `json:"answer_s"`  // until the API server was ready again
 	Redials  int           `json:"redials"`
 	Report   report.Report `json:"report"`
 	Sees     string        `json:"sees"`
-	Left     []string      `json:"left"` // processes in the workers
+	Left     []string      `json:"left"` // remaining processes in the workers
 	Detail   any           `json:"detail,omitempty"`
 }
 
-// kill takes the API server away for three seconds, and waits for it.
+// kill stops the API server for three seconds, and waits until it is back.
 func (o *outage) kill(t *testing.T) {
 	t.Helper()
 	o.Killed = time.Now()
@@ -59,7 +59,7 @@ func (o *outage) kill(t *testing.T) {
 	o.Answer = o.Answered.Sub(o.Killed).Seconds()
 }
 
-// ended takes what the launcher came to.
+// ended records the end of the launcher.
 func (o *outage) ended(s *space, launcher string, limit time.Duration) ended {
 	s.t.Helper()
 	end := s.end(launcher, limit)
@@ -73,7 +73,7 @@ func (o *outage) ended(s *space, launcher string, limit time.Duration) ended {
 	return end
 }
 
-// record writes the rows of one outage, and ends the test where one fails.
+// record records the rows of one outage, and fails the test if one misses its bar.
 func (o *outage) record(t *testing.T, when string) {
 	t.Helper()
 	dir, err := figure.Dir()
@@ -98,12 +98,12 @@ func (o *outage) record(t *testing.T, when string) {
 		table.BadCodes++
 	}
 	table.record(t, "API server killed "+when)
-	require.Positive(t, o.Lines, "no line was expected")
+	require.Positive(t, o.Lines, "the number of expected lines")
 	require.Equal(t, outageWorkers, o.Report.LinksHeld, "links at the end")
 }
 
-// count compares the ranks' numbered lines with what they wrote. log has the
-// kubelet's time in front of each line.
+// count compares the ranks' numbered lines in the log with the expected ones. log has the kubelet's time before
+// each line.
 func (o *outage) count(log string, perRank int) {
 	n := countNumbered(log, outageWorkers*outageSlots, perRank)
 	o.Lines, o.Wrong = n.lines, n.wrong
@@ -114,12 +114,12 @@ func (o *outage) count(log string, perRank int) {
 	}
 }
 
-// outageJob is a job whose workers stay for several launchers.
+// outageJob returns a job whose workers stay for several launchers.
 func outageJob(image string) job {
 	return job{name: "out", image: image, workers: outageWorkers, slots: outageSlots, flags: []string{"--keep-workers", "--exit=strict"}}
 }
 
-// outageSpace starts the workers of j, and no launcher yet.
+// outageSpace starts the workers of j, without a launcher.
 func outageSpace(t *testing.T, j job) *space {
 	t.Helper()
 	s := newSpace(t)
@@ -134,19 +134,18 @@ func outageSpace(t *testing.T, j job) *space {
 	return s
 }
 
-// outageLauncher starts one more launcher of j, and follows what it says.
+// outageLauncher starts another launcher of j, and follows its output.
 func outageLauncher(s *space, j job, name string, command ...string) *lines {
 	s.t.Helper()
 	j.command = command
 	pod := j.launcher(s.t)
 	pod.Name = name
 	s.apply(pod)
-	s.ready(3*time.Minute, name) // after an outage the scheduler takes its time
+	s.ready(3*time.Minute, name) // after an outage, the scheduler is slow
 	return s.follow(name)
 }
 
-// outageMPI runs mpirun, takes the API server away when due says so, and
-// records what came of it.
+// outageMPI runs mpirun, stops the API server when due returns, and records the result.
 func outageMPI(t *testing.T, s *space, j job, mpirun, when string, perRank int, due func(*lines) time.Duration) {
 	here := &space{t: t, name: s.name}
 	launcher := "out-launcher-" + strings.NewReplacer(" ", "-", ".", "").Replace(strings.ToLower(when))
@@ -161,13 +160,13 @@ func outageMPI(t *testing.T, s *space, j job, mpirun, when string, perRank int, 
 	o.record(t, when)
 	ranks := outageWorkers * outageSlots
 	if strings.Contains(when, "starts") {
-		require.Less(t, o.Before, ranks, "every rank was up before the API server was killed")
+		require.Less(t, o.Before, ranks, "the API server must be killed before every rank has started")
 	} else {
-		require.Equal(t, ranks, o.Before, "not every rank was up when the API server was killed")
+		require.Equal(t, ranks, o.Before, "every rank must have started before the API server is killed")
 	}
 }
 
-// afterStart waits until d after mpirun began.
+// afterStart waits until d after mpirun started.
 func afterStart(t *testing.T, d time.Duration) func(*lines) time.Duration {
 	return func(l *lines) time.Duration {
 		line := l.until(2*time.Minute, "mpirun starts ")
@@ -177,7 +176,7 @@ func afterStart(t *testing.T, d time.Duration) func(*lines) time.Duration {
 	}
 }
 
-// inTheMiddle waits until the last rank has written its first lines.
+// inTheMiddle waits until every rank has written its first lines.
 func inTheMiddle(l *lines) time.Duration {
 	seen := map[string]bool{}
 	for len(seen) < outageWorkers*outageSlots {
@@ -186,9 +185,9 @@ func inTheMiddle(l *lines) time.Duration {
 	return time.Second
 }
 
-// TestBreakAPIServer: kill -9 of the API server, back three seconds later. Both
-// sets of workers are there before the first time: for a minute after each, the
-// cluster's own controllers are slow to make anything.
+// TestBreakAPIServer kills the API server with -9 and starts it again three seconds later. The workers of both jobs
+// exist before the first outage: for a minute after each outage, the cluster's own controllers are slow to create
+// pods.
 func TestBreakAPIServer(t *testing.T) {
 	t.Cleanup(func() { awaitControllers(t) })
 	j, hydra := outageJob("openmpi"), outageJob("mpich")
@@ -197,7 +196,7 @@ func TestBreakAPIServer(t *testing.T) {
 	t.Run("launch", func(t *testing.T) {
 		outageMPI(t, s, j, "mpirun", "0.2 s after mpirun starts", 20, afterStart(t, 200*time.Millisecond))
 	})
-	t.Run("mpich", func(t *testing.T) { // hydra's daemons hold a stream each for the whole run
+	t.Run("mpich", func(t *testing.T) { // hydra's daemons keep a stream each for the whole run
 		outageMPI(t, h, hydra, "mpiexec", "in the middle of an MPICH run", 60, inTheMiddle)
 	})
 	t.Run("openmpi", func(t *testing.T) {
@@ -206,9 +205,8 @@ func TestBreakAPIServer(t *testing.T) {
 	t.Run("sessions", func(t *testing.T) { outageSessions(t, s, j) })
 }
 
-// awaitControllers restarts the cluster's own clients of the API server: after
-// some outages in a row their watches come back a minute late and one by one.
-// It waits until they make what belongs to a new namespace again.
+// awaitControllers restarts the cluster's own clients of the API server: after several outages in a row, their
+// watches reconnect up to a minute late. It waits until they again create the objects of a new namespace.
 func awaitControllers(t *testing.T) {
 	cluster(t, "controllers", "restart")
 	for _, node := range []string{"node1", "node2"} {
@@ -229,12 +227,12 @@ func awaitControllers(t *testing.T) {
 		if err == nil {
 			return
 		}
-		require.True(t, time.Now().Before(deadline), "the controllers do not come back: %v", err)
+		require.True(t, time.Now().Before(deadline), "the controllers did not recover: %v", err)
 	}
 }
 
-// outageSessions: raw sessions of `agent rsh`, whose every byte passes the API
-// server, with numbered lines both ways.
+// outageSessions runs raw sessions of `agent rsh` with numbered lines in both directions. Every byte passes the API
+// server.
 func outageSessions(t *testing.T, s *space, j job) {
 	here := &space{t: t, name: s.name}
 	load := rawLoad{seconds: 15, beat: 0.05, lines: 50}
@@ -247,7 +245,7 @@ func outageSessions(t *testing.T, s *space, j job) {
 	sessions := load.sessions(t, end.log)
 	require.Len(t, sessions, outageWorkers, end.log)
 	o.Wrong, o.Lines = load.wrong(t, sessions)
-	require.Equal(t, 2*load.total()*outageWorkers, o.Lines, "lines that were written")
+	require.Equal(t, 2*load.total()*outageWorkers, o.Lines, "the number of lines")
 	o.Detail = sessions
 	o.record(t, "under 20 sessions")
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// TestBadInput: what is wrong is said in one line with a way out, by launchers
-// in a real cluster.
+// TestBadInput checks that launchers in a real cluster report each mistake in one line with a hint.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	explain(t, newSpace(t), []explainRow{
@@ -57,7 +56,7 @@ func TestBadInput(t *testing.T) {
 			says:    []string{`^the agent is /usr/bin/mine$`, `^agent: .*OMPI_MCA_plm_rsh_agent`},
 		},
 		{
-			// Its value stands in no spec, as that of an image's ENV does not.
+			// The worker's spec does not have the variable's value, as with a variable from an image's ENV.
 			name: "reserved", flags: []string{"--framework=plain"}, command: []string{"sh", "-c", "echo the master is $MASTER_ADDR"},
 			worker: func(pod *corev1.Pod) {
 				first(pod).Env = []corev1.EnvVar{{Name: "MASTER_ADDR", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}}
@@ -67,8 +66,8 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
-// TestBadInputNobody mistypes the selector: no pod matches by the deadline, and the hint names the
-// command that shows the labels of the pods that exist.
+// TestBadInputNobody mistypes the selector: no pod matches by the deadline, and the hint names the command that
+// shows the labels of existing pods.
 func TestBadInputNobody(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)

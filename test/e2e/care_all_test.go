@@ -12,8 +12,8 @@ import (
 	"github.com/musterhq/muster/test/suite/care"
 )
 
-// brought is where an environment lies on this machine, which other targets have made below
-// ~/.cache/muster; "": nowhere.
+// brought returns the path of an environment that other targets have made below ~/.cache/muster on this machine, or
+// "".
 func brought(t *testing.T, pattern string) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -26,7 +26,7 @@ func brought(t *testing.T, pattern string) string {
 	return found[len(found)-1]
 }
 
-// careAll are the cells of every program.
+// careAll returns the cells of every program.
 func careAll(t *testing.T) (cells []careCell) {
 	torch, jax := brought(t, "frameworks/torch-*[0-9a-f]"), brought(t, "frameworks/jax-*[0-9a-f]")
 	at := care.Tools{Python: carePython, Numactl: "/numactl/numactl", Torch: "/venv/torch/bin/python", JAX: "/venv/jax/bin/python",
@@ -49,14 +49,14 @@ func careAll(t *testing.T) (cells []careCell) {
 			c.image, c.mounts = "frameworks", mounts["torch"]
 		case at.JAX:
 			c.image, c.mounts = "frameworks", mounts["jax"]
-		case at.Numactl: // the image has libnuma
+		case at.Numactl: // the image has libnuma, so only the program is mounted
 			c.mounts = map[string]string{"/numactl": "/usr/bin"}
 		}
 		for _, member := range []bool{true, false} {
 			c.member = member
 			for _, c.way = range []careWay{evictWorker, evictAll, agentDelete} {
 				if member && c.way == evictAll {
-					continue // it has one pod
+					continue // the job has only one pod
 				}
 				cells = append(cells, c)
 			}
@@ -65,7 +65,7 @@ func careAll(t *testing.T) (cells []careCell) {
 	return append(append(cells, careMPIs(t)...), careHorovod(t)...)
 }
 
-// careHorovod are the cells of horovodrun.
+// careHorovod returns the cells of horovodrun.
 func careHorovod(t *testing.T) []careCell {
 	mounts := map[string]string{"/venv/horovod": brought(t, "frameworks/horovod-*[0-9a-f]"), "/venv/torch": brought(t, "frameworks/torch-*[0-9a-f]")}
 	require.NotEmpty(t, mounts["/venv/horovod"], "install it: test/lab/run frameworks -install -rows horovod")
@@ -74,15 +74,15 @@ func careHorovod(t *testing.T) []careCell {
 		"PYTHONPATH": "/venv/torch/lib/python3.11/site-packages"}
 	cells := careOfMPI(careCell{program: care.Horovod(), framework: "horovod", image: "frameworks", mounts: mounts, env: env})
 	for i := range cells {
-		cells[i].apart = 10 // horovodrun that has lost a rank gives the others less
+		cells[i].apart = 10 // a horovodrun that has lost a rank gives the others less time
 	}
 	return cells
 }
 
-// careMPIs are the cells of every mpirun.
+// careMPIs returns the cells of every mpirun.
 func careMPIs(t *testing.T) (cells []careCell) {
 	cells = append(cells, careOfMPI(careCell{program: care.MPI("Open MPI 4", "mpirun", carePython), image: "openmpi"})...)
-	subprocess := care.MPI("MPICH 4.0", "mpiexec", carePython) // its image's Python has no multiprocessing
+	subprocess := care.MPI("MPICH 4.0", "mpiexec", carePython) // the Python of its image has no multiprocessing
 	subprocess.Command = []string{"mpiexec", carePython, "@care.py", "subprocess"}
 	cells = append(cells, careOfMPI(careCell{program: subprocess, image: "mpich"})...)
 	for _, m := range []struct{ name, pattern, mpirun string }{
@@ -105,10 +105,10 @@ func careOfMPI(c careCell) (cells []careCell) {
 	return cells
 }
 
-// TestCareStops: every program, by every way to end its pods.
+// TestCareStops plays every program with every way to stop its pods.
 func TestCareStops(t *testing.T) { careCells(t, careAll(t)) }
 
-// TestCareLongSaves: a checkpoint takes 45 s, and the pods have 60 s to end. No flag says so.
+// TestCareLongSaves writes checkpoints for 45 s in pods that have 60 s to end. No flag tells Muster about the time.
 func TestCareLongSaves(t *testing.T) {
 	fork := care.Programs(care.Tools{Python: carePython})[0]
 	mpi := care.MPI("Open MPI 4", "mpirun", carePython)
@@ -118,7 +118,7 @@ func TestCareLongSaves(t *testing.T) {
 		c.image, c.seconds, c.period = "openmpi", 45, 60
 		for _, c.way = range []careWay{evictWorker, evictAll, agentDelete} {
 			if c.member && c.way == evictAll {
-				continue // it has one pod
+				continue // the job has only one pod
 			}
 			cells = append(cells, c)
 		}

@@ -19,11 +19,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// podEnd is how a pod has ended.
+// podEnd is the end of a pod.
 type podEnd struct {
-	pod   corev1.Pod                       // as it was last seen
-	state *corev1.ContainerStateTerminated // of its first container; nil: that was not seen
-	until time.Time                        // when the kubelet kills; zero: it was not told to stop
+	pod   corev1.Pod                       // its last state
+	state *corev1.ContainerStateTerminated // of its first container; nil if it was not seen
+	until time.Time                        // when the kubelet kills it; zero if it was not told to stop
 	over  bool
 }
 
@@ -45,8 +45,8 @@ func (l *logText) String() string {
 	return l.text.String()
 }
 
-// endWatch sees the pods that a job has now end, and what they write. It sees them after
-// they are gone, too.
+// endWatch watches the current pods of a job until they end, and collects their output. It keeps both after the
+// pods are deleted.
 type endWatch struct {
 	s     *space
 	names []string
@@ -57,7 +57,7 @@ type endWatch struct {
 	texts sync.WaitGroup // writers of logs
 }
 
-// watchEnds begins to watch the pods of the job.
+// watchEnds starts to watch the pods of the job.
 func (s *careSpace) watchEnds(job string, c careCell) *endWatch {
 	s.t.Helper()
 	w := &endWatch{s: s.space, ends: map[types.UID]*podEnd{}, moved: make(chan struct{}, 1), logs: map[string]*logText{}}
@@ -66,7 +66,7 @@ func (s *careSpace) watchEnds(job string, c careCell) *endWatch {
 		want++
 	}
 	var list corev1.PodList
-	require.Eventually(s.t, func() bool { // the API server may not know yet what runs, and gives no log of it
+	require.Eventually(s.t, func() bool { // the API server may not know yet that a container runs, and then returns no log of it
 		list = corev1.PodList{}
 		s.read(&list, "get", "pods", "-l", "muster.dev/job="+job)
 		return !slices.ContainsFunc(list.Items, func(p corev1.Pod) bool {
@@ -84,10 +84,10 @@ func (s *careSpace) watchEnds(job string, c careCell) *endWatch {
 		cmd := exec.CommandContext(ctx, kube.Path(), "--namespace", s.name, "logs", "-f", pod.Name)
 		cmd.Stdout, cmd.Stderr = text, text
 		require.NoError(s.t, cmd.Start())
-		w.texts.Go(func() { _ = cmd.Wait() }) // what it could not read is said in the text
+		w.texts.Go(func() { _ = cmd.Wait() }) // the text has kubectl's error, if any
 	}
-	for name, text := range w.logs { // kubectl may begin late, and meet the pod that replaces this one
-		require.Eventually(s.t, func() bool { return text.String() != "" }, time.Minute, 20*time.Millisecond, "%s says nothing", name)
+	for name, text := range w.logs { // kubectl may start late, and then reads the log of the pod that replaces this one
+		require.Eventually(s.t, func() bool { return text.String() != "" }, time.Minute, 20*time.Millisecond, "%s has no output", name)
 	}
 	cmd := exec.CommandContext(ctx, kube.Path(), "--namespace", s.name, "get", "pods", "-l", "muster.dev/job="+job,
 		"--watch", "--output-watch-events", "-o", "json")
@@ -99,7 +99,7 @@ func (s *careSpace) watchEnds(job string, c careCell) *endWatch {
 	s.t.Cleanup(func() {
 		cancel()
 		reader.Wait()
-		_ = cmd.Wait() // we ended it
+		_ = cmd.Wait() // we have killed it
 		w.texts.Wait()
 	})
 	return w
@@ -123,10 +123,10 @@ func (w *endWatch) note(deleted bool, pod corev1.Pod) {
 	defer w.mu.Unlock()
 	end := w.ends[pod.UID]
 	if end == nil {
-		return // it replaces one of ours
+		return // it replaces one of the watched pods
 	}
 	end.pod = pod
-	if at := pod.DeletionTimestamp; at != nil && end.until.IsZero() { // the last deletion, of what has ended, has no grace
+	if at := pod.DeletionTimestamp; at != nil && end.until.IsZero() { // the final deletion of an ended pod has no grace
 		end.until = at.Time
 	}
 	if list := pod.Status.ContainerStatuses; len(list) > 0 && list[0].State.Terminated != nil {
@@ -139,7 +139,7 @@ func (w *endWatch) note(deleted bool, pod corev1.Pod) {
 	}
 }
 
-// pods are those that are watched.
+// pods returns the watched pods.
 func (w *endWatch) pods() (all []corev1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -149,7 +149,7 @@ func (w *endWatch) pods() (all []corev1.Pod) {
 	return all
 }
 
-// wait returns when all have ended.
+// wait returns when all pods have ended.
 func (w *endWatch) wait(limit time.Duration) (all []podEnd) {
 	w.s.t.Helper()
 	timeout := time.After(limit)
@@ -170,12 +170,12 @@ func (w *endWatch) wait(limit time.Duration) (all []podEnd) {
 		select {
 		case <-w.moved:
 		case <-timeout:
-			w.s.t.Fatalf("after %s there are still %s", limit, strings.Join(living, ", "))
+			w.s.t.Fatalf("after %s these pods are still running: %s", limit, strings.Join(living, ", "))
 		}
 	}
 }
 
-// said is what all pods have written. It is whole when they have ended.
+// said returns the output of all pods. It is complete when they have ended.
 func (w *endWatch) said() string {
 	w.texts.Wait()
 	var b strings.Builder

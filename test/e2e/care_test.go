@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	careDir, careSources = "/care", "/care-sources" // in pods: where ranks work, and the programs
+	careDir, careSources = "/care", "/care-sources" // in pods: the ranks' working directory, and the programs
 	carePython           = "/usr/bin/python3"
 )
 
-// careWay is how a job in pods is told to end.
+// careWay is a way to stop a job in pods.
 type careWay string
 
 const (
 	evictWorker careWay = "eviction of a worker"
-	evictAll    careWay = "eviction of all pods" // as of a node that is drained
+	evictAll    careWay = "eviction of all pods" // as when a node is drained
 	agentDelete careWay = "agent delete"
 )
 
@@ -41,16 +41,16 @@ type careCell struct {
 	member  bool   // the job has no launcher
 	image   string // of images/
 	workers int
-	seconds int               // that a checkpoint takes
-	apart   int               // seconds that it takes more for each rank
-	period  int64             // terminationGracePeriodSeconds; 0: left away
+	seconds int               // time that a checkpoint takes
+	apart   int               // additional seconds for each lower rank
+	period  int64             // terminationGracePeriodSeconds; 0: not set
 	mounts  map[string]string // directories of this machine by their paths in the pods
-	env     map[string]string // added to that of every cell
-	// framework is the job's; "": the program's.
+	env     map[string]string // added to the environment of every cell
+	// framework is the job's framework; "" means the program's.
 	framework string
 }
 
-// place is what the cell's column is called.
+// place returns the name of the cell's column.
 func (c careCell) place() string {
 	if c.member {
 		return "no launcher/" + string(c.way)
@@ -60,24 +60,24 @@ func (c careCell) place() string {
 
 func (c careCell) ranks() int { return c.workers * c.program.Each }
 
-// grace is how long ranks have, as messages say it.
+// grace returns the time that ranks have, as messages print it.
 func (c careCell) grace() string {
-	period := 30 * time.Second // of Kubernetes
+	period := 30 * time.Second // the default of Kubernetes
 	if c.period != 0 {
 		period = time.Duration(c.period) * time.Second
 	}
 	return fmt.Sprintf("up to %.0f s for saving", names.Grace(period).Seconds())
 }
 
-// careSpace is a namespace for cells, and a directory of this machine for each of their jobs.
+// careSpace is a namespace for cells, with a directory of this machine for each of their jobs.
 type careSpace struct {
 	*space
-	root  string // the programs, and below it the jobs' directories
+	root  string // directory of the programs, with the jobs' directories below it
 	agent string
 }
 
 func newCareSpace(t *testing.T) *careSpace {
-	s := &careSpace{space: newSpaceWith(t, "privileged"), agent: cli(t)} // volumes of the node's files
+	s := &careSpace{space: newSpaceWith(t, "privileged"), agent: cli(t)} // privileged, for volumes with files of the node
 	s.root = filepath.Join("/var/tmp", s.name)
 	require.NoError(t, os.MkdirAll(s.root, 0o755))
 	t.Cleanup(func() { os.RemoveAll(s.root) })
@@ -86,7 +86,7 @@ func newCareSpace(t *testing.T) *careSpace {
 	return s
 }
 
-// job is the cell as an object, working in dir.
+// job returns the cell as an object. It works in dir.
 func (c careCell) job(t *testing.T, s *careSpace, name, dir string) *v1alpha1.LaunchJob {
 	var command []string
 	for _, word := range c.program.Command {
@@ -133,14 +133,13 @@ func (c careCell) job(t *testing.T, s *careSpace, name, dir string) *v1alpha1.La
 	return job
 }
 
-// play starts the cell's job, tells it to end, and judges: every rank has written its
-// checkpoint, no helper was gone before, every pod has ended by itself within its grace, and
-// nothing runs any more.
+// play starts the cell's job, stops it, and checks the result. Every rank has written its checkpoint, and no helper
+// ended before that. Every pod has ended by itself within its grace, and no process is left.
 func (c careCell) play(t *testing.T, whole *careSpace, name string) {
 	s := &careSpace{space: &space{t: t, name: whole.name}, root: whole.root, agent: whole.agent}
 	dir := filepath.Join(s.root, name)
 	require.NoError(t, os.Mkdir(dir, 0o755))
-	require.NoError(t, os.Chmod(dir, 0o777)) // pods are another user
+	require.NoError(t, os.Chmod(dir, 0o777)) // pods run as another user
 	there := func(file string, rank int) bool {
 		_, err := os.Stat(filepath.Join(dir, file+"."+strconv.Itoa(rank)))
 		return err == nil
@@ -158,29 +157,29 @@ func (c careCell) play(t *testing.T, whole *careSpace, name string) {
 		why, _ := os.ReadFile(filepath.Join(dir, "failed."+strconv.Itoa(rank)))
 		require.False(t, there("failed", rank), "rank %d: %s\n%s", rank, why, said)
 		require.True(t, there("saved", rank), "rank %d has no checkpoint\n%s", rank, said)
-		require.False(t, there("asked", rank), "a loader of rank %d was asked\n%s", rank, said)
+		require.False(t, there("asked", rank), "a loader of rank %d got a signal\n%s", rank, said)
 	}
 	var pods []corev1.Pod
 	for _, end := range ends {
 		pods = append(pods, end.pod)
-		require.NotNil(t, end.state, "the end of %s was not seen\n%s", end.pod.Name, said)
+		require.NotNil(t, end.state, "the watch missed the end of %s\n%s", end.pod.Name, said)
 		require.NotEqual(t, int32(137), end.state.ExitCode, "%s was killed\n%s", end.pod.Name, said)
 		if !end.until.IsZero() {
-			require.True(t, end.state.FinishedAt.Time.Before(end.until), "%s ended at %s, its grace at %s\n%s", end.pod.Name, end.state.FinishedAt, end.until, said)
+			require.True(t, end.state.FinishedAt.Time.Before(end.until), "%s ended at %s, after its grace ended at %s\n%s", end.pod.Name, end.state.FinishedAt, end.until, said)
 		}
 	}
 	require.Empty(t, processesOf(t, pods), "left running\n%s", said)
 	require.Contains(t, said, c.grace())
 	took := time.Since(asked)
-	t.Logf("all had ended %.1f s after the stop", took.Seconds())
+	t.Logf("all pods had ended %.1f s after the stop", took.Seconds())
 	longest := c.seconds + c.apart*c.ranks()
 	if c.way == evictWorker && c.program.Framework != "" && c.workers > 1 {
-		longest *= 2 // the other ranks are stopped when those of the worker have ended
+		longest *= 2 // the other ranks are stopped after those of the worker have ended
 	}
-	require.Less(t, took, time.Duration(longest+30)*time.Second, "nobody waits when all have saved\n%s", said)
+	require.Less(t, took, time.Duration(longest+30)*time.Second, "the job must not wait when all ranks have saved\n%s", said)
 }
 
-// stop tells the job to end.
+// stop stops the job.
 func (s *careSpace) stop(name string, c careCell, pods []corev1.Pod) {
 	if c.way == agentDelete {
 		end := s.space.agent(s.agent, time.Minute, "delete", name)
@@ -194,7 +193,7 @@ func (s *careSpace) stop(name string, c careCell, pods []corev1.Pod) {
 	}
 }
 
-// evict has the API server take a pod away as a drain does.
+// evict evicts a pod with the API server, as a drain does.
 func (s *space) evict(pod string) {
 	s.t.Helper()
 	body := fmt.Sprintf(`{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":%q,"namespace":%q}}`, pod, s.name)
@@ -202,10 +201,10 @@ func (s *space) evict(pod string) {
 	require.NoError(s.t, err)
 }
 
-// careCells plays cells, each as a test of its own, and prints the table.
+// careCells plays cells, each in its own subtest, and prints the table.
 func careCells(t *testing.T, cells []careCell) {
 	s := newCareSpace(t)
-	good := make([]string, len(cells)) // "": it was not played
+	good := make([]string, len(cells)) // "" if the cell was not played
 	t.Run("cells", func(t *testing.T) {
 		for i, c := range cells {
 			t.Run(c.program.Name+"/"+c.place(), func(t *testing.T) {
@@ -228,10 +227,10 @@ func careCells(t *testing.T, cells []careCell) {
 		}
 		fmt.Fprintf(&text, "\n%-32s %-36s %s", c.program.Name, c.place(), good[i])
 	}
-	t.Logf("checkpoints written, pods ended by themselves, nothing left:%s\n%d of %d cells are good", text.String(), n, all)
+	t.Logf("checkpoints written, pods ended by themselves, nothing left:%s\n%d of %d cells passed", text.String(), n, all)
 }
 
-// careFew are the cells of make e2e.
+// careFew returns the cells of make e2e.
 func careFew() []careCell {
 	fork := care.Programs(care.Tools{Python: carePython})[0]
 	mpi := care.MPI("Open MPI 4", "mpirun", carePython)
@@ -244,5 +243,5 @@ func careFew() []careCell {
 	}
 }
 
-// TestCareStopsFew: whatever ends a job's pods, its ranks write their checkpoints.
+// TestCareStopsFew checks that ranks write their checkpoints, whatever ends the job's pods.
 func TestCareStopsFew(t *testing.T) { careCells(t, careFew()) }

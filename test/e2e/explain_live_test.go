@@ -19,21 +19,20 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// stubborn is a container that is in no hurry to end, and no worker yet: its
-// launcher waits on while something happens to the pod.
+// stubborn makes a container that is slow to end, and is not a worker yet. Its launcher keeps waiting while
+// something happens to the pod.
 func stubborn(pod *corev1.Pod) {
 	instead(`trap "" TERM; while :; do sleep 1; done`)(pod)
 	grace := int64(60)
 	pod.Spec.TerminationGracePeriodSeconds = &grace
 }
 
-// liveJob is a job of one worker whose launcher says what it waits for.
+// liveJob returns a job of one worker whose launcher prints what it waits for.
 func liveJob(worker func(*corev1.Pod)) job {
 	return explainRow{name: "live", worker: worker}.job()
 }
 
-// waiting starts the job and returns when its launcher waits and its worker's
-// container runs.
+// waiting starts the job and returns when its launcher waits and its worker's container runs.
 func waiting(t *testing.T, j job) (*space, *lines) {
 	t.Helper()
 	s := newSpace(t)
@@ -42,8 +41,7 @@ func waiting(t *testing.T, j job) (*space, *lines) {
 	return s, s.follow(j.launcherName())
 }
 
-// recover makes the worker anew as it should be; the launcher, which has waited
-// for just that, ends with 0.
+// recover replaces the worker with a correct one. The launcher, which waits for that, exits with 0.
 func (s *space) recover(j job) {
 	s.t.Helper()
 	s.kubectl("delete", "pod", j.workerName(0), "--force", "--grace-period=0", "--ignore-not-found")
@@ -54,7 +52,7 @@ func (s *space) recover(j job) {
 	require.Contains(s.t, end.log, "1/1 ready")
 }
 
-// TestExplainEviction: the eviction API, as kubectl drain uses it.
+// TestExplainEviction uses the eviction API, as kubectl drain does.
 func TestExplainEviction(t *testing.T) {
 	t.Parallel()
 	j := liveJob(stubborn)
@@ -67,7 +65,7 @@ func TestExplainEviction(t *testing.T) {
 	s.recover(j)
 }
 
-// TestExplainTerminating: somebody deletes the pod.
+// TestExplainTerminating deletes the pod.
 func TestExplainTerminating(t *testing.T) {
 	t.Parallel()
 	j := liveJob(stubborn)
@@ -78,7 +76,7 @@ func TestExplainTerminating(t *testing.T) {
 	s.recover(j)
 }
 
-// TestExplainFinalizer: a deleted pod that a controller's finalizer holds.
+// TestExplainFinalizer deletes a pod that a controller's finalizer keeps.
 func TestExplainFinalizer(t *testing.T) {
 	t.Parallel()
 	j := liveJob(func(pod *corev1.Pod) {
@@ -93,7 +91,7 @@ func TestExplainFinalizer(t *testing.T) {
 	held := true
 	t.Cleanup(func() {
 		if held {
-			free() // else the namespace stays for ever
+			free() // otherwise the namespace stays forever
 		}
 	})
 	s.kubectl("delete", "pod", j.workerName(0), "--grace-period=1", "--wait=false")
@@ -103,7 +101,7 @@ func TestExplainFinalizer(t *testing.T) {
 	s.recover(j)
 }
 
-// TestExplainPreemption: a pod of higher priority takes the only seat.
+// TestExplainPreemption creates a pod of higher priority, which takes the only seat.
 func TestExplainPreemption(t *testing.T) {
 	t.Parallel()
 	const seat = "example.com/seat"
@@ -129,7 +127,7 @@ func TestExplainPreemption(t *testing.T) {
 	s.recover(j)
 }
 
-// seats gives the first node n of a resource that nobody else uses.
+// seats gives the first node n of a resource that no other test uses.
 func seats(t *testing.T, n int) (node string) {
 	t.Helper()
 	cluster := kubectlCall{namespace: "default"}
@@ -145,7 +143,7 @@ func seats(t *testing.T, n int) (node string) {
 	return node
 }
 
-// TestExplainNotFound: a registry answers, and has no such image.
+// TestExplainNotFound uses a registry that answers, but has no such image.
 func TestExplainNotFound(t *testing.T) {
 	t.Parallel()
 	s := newSpaceWith(t, "privileged")
@@ -170,7 +168,7 @@ func TestExplainNotFound(t *testing.T) {
 	explain(t, s, []explainRow{row})
 }
 
-// secondLauncher creates another launcher of the same job, under its own name.
+// secondLauncher creates another launcher of the same job, with its own name.
 func secondLauncher(s *space, j job, name string, change func(*corev1.Pod), command ...string) {
 	s.t.Helper()
 	j.command = command
@@ -182,23 +180,23 @@ func secondLauncher(s *space, j job, name string, change func(*corev1.Pod), comm
 	s.apply(pod)
 }
 
-// untilTold runs until somebody makes a file.
+// untilTold is a command that runs until a file exists.
 var untilTold = []string{"sh", "-c", "until [ -e /tmp/told ]; do sleep 0.5; done"}
 
-// gate holds a launcher back.
+// gate keeps a launcher from being scheduled.
 func gate(pod *corev1.Pod) {
 	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/later"}}
 }
 
-// TestExplainSuperseded: two launchers for one job. The older one comes late
-// and is refused, while the newer one's job goes on.
+// TestExplainSuperseded starts two launchers for one job. The older one is late and is refused, while the newer
+// one's job continues.
 func TestExplainSuperseded(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
 	j := liveJob(nil)
 	s.apply(append(j.access(t), j.worker(t, 0))...)
 	secondLauncher(s, j, "older", gate, "true")
-	time.Sleep(1100 * time.Millisecond) // creation times are whole seconds
+	time.Sleep(1100 * time.Millisecond) // creation times have whole seconds
 	secondLauncher(s, j, "newer", nil, untilTold...)
 	s.ready(time.Minute, "newer")
 	s.follow("newer").until(time.Minute, "1/1 ready")
@@ -212,7 +210,7 @@ func TestExplainSuperseded(t *testing.T) {
 	require.Zero(t, end.code, end.log)
 }
 
-// TestExplainDisplaced: a newer launcher takes the workers of one whose command runs.
+// TestExplainDisplaced starts a newer launcher, which takes the workers of a launcher whose command runs.
 func TestExplainDisplaced(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
@@ -230,7 +228,7 @@ func TestExplainDisplaced(t *testing.T) {
 	require.Zero(t, end.code, end.log)
 }
 
-// requireBothLaunchers: some line names both by their pods' uids, and the worker.
+// requireBothLaunchers requires a line that names both launchers by their pods' uids, and the worker.
 func requireBothLaunchers(t *testing.T, s *space, e ended, launchers ...string) {
 	t.Helper()
 	for line := range strings.Lines(e.log) {
@@ -248,8 +246,8 @@ func requireBothLaunchers(t *testing.T, s *space, e ended, launchers ...string) 
 	require.Fail(t, "no line names the worker and both launchers' uids", e.log)
 }
 
-// TestExplainIncompatible: a worker whose agent is built to speak another
-// protocol. It is copied into a container that waits for it.
+// TestExplainIncompatible runs a worker whose agent is built with another protocol. The agent is copied into a
+// container that waits for it.
 func TestExplainIncompatible(t *testing.T) {
 	t.Parallel()
 	next := filepath.Join(t.TempDir(), "agent")
@@ -279,8 +277,8 @@ func TestExplainIncompatible(t *testing.T) {
 	require.Contains(t, end.log, "hint: use images whose agents are at most two minor releases apart")
 }
 
-// TestBreakNodeLost: a node goes silent while the launcher still waits for
-// another worker. The node comes back, and the job runs.
+// TestBreakNodeLost makes a node silent while the launcher still waits for another worker. The node returns, and
+// the job runs.
 func TestBreakNodeLost(t *testing.T) {
 	s := newSpace(t)
 	row := explainRow{name: "live", workers: 2, created: 1,

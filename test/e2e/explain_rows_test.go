@@ -9,12 +9,12 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// notIn is what a pod's template says that no node can fulfil.
+// notIn sets a node selector that no node satisfies.
 func notIn(pod *corev1.Pod) { pod.Spec.NodeSelector = map[string]string{"muster.dev/disk": "none"} }
 
 func first(pod *corev1.Pod) *corev1.Container { return &pod.Spec.Containers[0] }
 
-// instead runs a shell line in the place of `agent worker`.
+// instead runs a shell line instead of `agent worker`.
 func instead(line string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		first(pod).Command, first(pod).Args = []string{"/bin/sh", "-c", line}, nil
@@ -22,7 +22,7 @@ func instead(line string) func(*corev1.Pod) {
 	}
 }
 
-// again is instead with a container that is started again and again.
+// again is like instead, with a container that is restarted whenever it ends.
 func again(line string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		instead(line)(pod)
@@ -30,7 +30,7 @@ func again(line string) func(*corev1.Pod) {
 	}
 }
 
-// before puts an init container that runs a shell line before the worker's.
+// before adds an init container that runs a shell line before the worker's container.
 func before(line string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		init := *first(pod).DeepCopy()
@@ -74,7 +74,7 @@ func schedulingRows() []explainRow {
 		{
 			name: "rejected", code: names.ExitHopeless,
 			worker: func(pod *corev1.Pod) {
-				pod.Spec.NodeName, pod.Spec.TopologySpreadConstraints = "node1", nil // past the scheduler
+				pod.Spec.NodeName, pod.Spec.TopologySpreadConstraints = "node1", nil // without the scheduler
 				first(pod).Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5000")}
 			},
 			says: []string{`^agent: wait for workers: POD: the pod failed \(OutOfcpu\): .*cpu`, `^hint: a failed pod does not restart: delete it`},
@@ -119,7 +119,7 @@ func imageRows() []explainRow {
 	}
 }
 
-// mounting gives a worker a volume.
+// mounting mounts a volume in a worker.
 func mounting(source corev1.VolumeSource) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "data", VolumeSource: source})
@@ -214,7 +214,7 @@ func startRows() []explainRow {
 	}
 }
 
-// greedy is a line that takes 200 MB.
+// greedy is a line that uses 200 MB of memory.
 const greedy = `exec python3 -c 'x = b"x" * (200 << 20)'`
 
 func endRows() []explainRow {

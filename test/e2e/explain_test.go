@@ -17,30 +17,29 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// explainRow is a launcher that waits in vain, and what it must say.
+// explainRow is a launcher that waits in vain, and the messages that it must print.
 type explainRow struct {
 	name     string
-	workers  int // wanted; 0: one
-	created  int // of these; 0: all, negative: none
+	workers  int // number of workers that the job wants; 0: one
+	created  int // number of workers that are created; 0: all, negative: none
 	flags    []string
 	command  []string           // nil: true
-	worker   func(*corev1.Pod)  // what is wrong with the workers
-	launcher func(*corev1.Pod)  // what is wrong with the launcher
-	role     func(*rbacv1.Role) // what is wrong with its rights
+	worker   func(*corev1.Pod)  // the problem with the workers
+	launcher func(*corev1.Pod)  // the problem with the launcher
+	role     func(*rbacv1.Role) // the problem with the launcher's rights
 	code     int
-	// says are regular expressions, one line of the launcher's each; POD stands
-	// for the first worker's name, NS for the namespace.
+	// says are regular expressions. Each must match a line of the launcher. POD stands for the first worker's name,
+	// NS for the namespace.
 	says []string
-	// within is how soon after its start the launcher must have ended; 0: the
-	// row does not say.
+	// within is the time after its start within which the launcher must end. 0: not checked.
 	within time.Duration
 }
 
-// explainLimit is how long all rows of a group may take together.
+// explainLimit is the time limit for all rows of a group together.
 const explainLimit = 4 * time.Minute
 
-// slowly is for states that waiting might still change: the launcher gives up
-// at the deadline only. It is long enough for forty pods that start at once.
+// slowly has flags for states that waiting might still change: the launcher gives up only at the deadline. The time
+// is long enough for forty pods that start at once.
 var slowly = []string{"--timeout=75s"}
 
 func (r explainRow) job() job {
@@ -78,8 +77,8 @@ func (r explainRow) objects(t *testing.T) []any {
 	return append(all, j.launcher(t))
 }
 
-// explain starts every row in s at once, as what they wait for takes its time
-// and no power, and looks at each when all have ended.
+// explain starts every row in s at the same time, because they mostly wait, and checks each row when all have
+// ended.
 func explain(t *testing.T, s *space, rows []explainRow) {
 	t.Helper()
 	var all []any
@@ -92,14 +91,14 @@ func explain(t *testing.T, s *space, rows []explainRow) {
 		t.Run(r.name, func(t *testing.T) {
 			here := &space{t: t, name: s.name}
 			launcher, ok := pods[r.job().launcherName()]
-			require.True(t, ok, "the launcher is gone")
+			require.True(t, ok, "the launcher's pod does not exist")
 			ended := launcher.Status.ContainerStatuses
-			require.NotEmpty(t, ended, "the launcher has not begun")
+			require.NotEmpty(t, ended, "the launcher did not start")
 			log := here.logs(launcher.Name)
-			t.Logf("the launcher said:\n%s", log)
+			t.Logf("output of the launcher:\n%s", log)
 			over := ended[0].State.Terminated
 			if over == nil {
-				t.Fatalf("the launcher has not ended; worker:\n%s", explainStatus(pods[r.job().workerName(0)]))
+				t.Fatalf("the launcher did not end; worker:\n%s", explainStatus(pods[r.job().workerName(0)]))
 			}
 			require.Equal(t, r.code, int(over.ExitCode))
 			r.requireSaid(t, s.name, log)
@@ -113,7 +112,7 @@ func explain(t *testing.T, s *space, rows []explainRow) {
 	}
 }
 
-// requireSaid: each sentence stands in one of the launcher's lines.
+// requireSaid requires that each regular expression matches one of the launcher's lines.
 func (r explainRow) requireSaid(t *testing.T, namespace, log string) {
 	t.Helper()
 	lines := strings.Split(log, "\n")
@@ -124,8 +123,8 @@ func (r explainRow) requireSaid(t *testing.T, namespace, log string) {
 	}
 }
 
-// explainEnds waits until the launchers of all rows have ended, or the time is
-// over, and gives all pods of the namespace.
+// explainEnds waits until the launchers of all rows have ended, or the time limit is reached, and returns all pods
+// of the namespace.
 func explainEnds(s *space, rows []explainRow) map[string]corev1.Pod {
 	s.t.Helper()
 	for deadline := time.Now().Add(explainLimit); ; {
@@ -156,25 +155,24 @@ func explainPods(s *space) map[string]corev1.Pod {
 }
 
 func explainStatus(pod corev1.Pod) string {
-	text, _ := json.MarshalIndent(pod.Status, "", " ") // a status is always encodable
+	text, _ := json.MarshalIndent(pod.Status, "", " ") // a status can always be encoded
 	return string(text)
 }
 
-// TestExplainPods: what is wrong with a pod is said in Kubernetes' own words,
-// with the pod's name and a way out; the wait ends early where it cannot help.
+// TestExplainPods checks that a problem with a pod is reported in Kubernetes' own words, with the pod's name and a
+// hint. The wait ends early if waiting cannot help.
 func TestExplainPods(t *testing.T) {
 	t.Parallel()
 	explain(t, newSpace(t), slices.Concat(schedulingRows(), imageRows(), startRows(), endRows()))
 }
 
-// TestExplainLinks: the same for what stands between the launcher and an agent
-// in a container that runs.
+// TestExplainLinks checks the same for problems between the launcher and an agent in a running container.
 func TestExplainLinks(t *testing.T) {
 	t.Parallel()
 	explain(t, newSpace(t), slices.Concat(agentRows(), rightsRows()))
 }
 
-// agentRows: the container runs, its agent is not what it should be.
+// agentRows returns rows whose container runs, but whose agent is wrong.
 func agentRows() []explainRow {
 	return []explainRow{
 		{
@@ -182,8 +180,8 @@ func agentRows() []explainRow {
 			says: []string{`^agent: wait for workers: POD: container worker has no agent \(/opt/bin/agent\): stat /opt/bin/agent: no such file or directory$`, `^hint: set spec.agent.delivery: init .*--worker-agent`},
 		},
 		{
-			// The agent's own image has it at /agent, and nothing where mpirun's
-			// daemons would call it.
+			// The agent's own image has the agent at /agent, and nothing at the path that mpirun's daemons would
+			// call.
 			name: "norsh", code: names.ExitHopeless, flags: []string{"--worker-agent=/agent"}, command: []string{"mpirun", "true"},
 			worker: func(pod *corev1.Pod) { first(pod).Image = image("agent") },
 			says: []string{
@@ -192,7 +190,7 @@ func agentRows() []explainRow {
 			},
 		},
 		{
-			// A script may start no mpirun.
+			// A script need not start an mpirun.
 			name: "norshscript", flags: []string{"--worker-agent=/agent"}, command: []string{"sh", "-c", "true"},
 			worker: func(pod *corev1.Pod) { first(pod).Image = image("agent") },
 			says: []string{
@@ -201,7 +199,7 @@ func agentRows() []explainRow {
 			},
 		},
 		{
-			// The old pair: somebody sleeps where PID 1 should be the agent.
+			// As in the old setup, PID 1 is a sleep instead of the agent.
 			name: "sleeps", flags: slowly, code: names.ExitDeadline, worker: instead("sleep 300"),
 			says: []string{"POD: container worker runs, but no `agent worker` runs in it", "hint: let the container run `agent worker`"},
 		},
@@ -213,7 +211,7 @@ func agentRows() []explainRow {
 			says: []string{`^agent: wait for workers: POD: .*another.*`, `^hint: --selector picks pods of another job`},
 		},
 		{
-			// The handshake is the readiness: a probe that fails stops nobody.
+			// The handshake decides readiness: a failing probe does not matter.
 			name: "notready", code: 0,
 			worker: func(pod *corev1.Pod) {
 				first(pod).ReadinessProbe = &corev1.Probe{PeriodSeconds: 2, ProbeHandler: corev1.ProbeHandler{
@@ -224,7 +222,7 @@ func agentRows() []explainRow {
 	}
 }
 
-// reading adds the right to read a resource.
+// reading adds the right to list a resource.
 func reading(resource string) func(*rbacv1.Role) {
 	return func(role *rbacv1.Role) {
 		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, Verbs: []string{"list"}})
@@ -237,7 +235,7 @@ func without(resource string) func(*rbacv1.Role) {
 	}
 }
 
-// rightsRows: the API server refuses, or is not there.
+// rightsRows returns rows in which the API server refuses a request, or cannot be reached.
 func rightsRows() []explainRow {
 	return []explainRow{
 		{
@@ -272,7 +270,7 @@ func rightsRows() []explainRow {
 	}
 }
 
-// forged lays another token over the pod's own.
+// forged mounts another token over the pod's own.
 func forged(pod *corev1.Pod) {
 	no := false
 	pod.Spec.AutomountServiceAccountToken = &no

@@ -12,11 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// shortLease is that of rows where the launcher does not come back.
+// shortLease is the lease in rows whose launcher does not return.
 const shortLease = 20 * time.Second
 
-// TestBreakLaunchers: launchers that are lost, or without an API server for
-// longer than the lease.
+// TestBreakLaunchers covers launchers that are lost, and launchers that have no API server for longer than the
+// lease.
 func TestBreakLaunchers(t *testing.T) {
 	t.Cleanup(func() { awaitControllers(t) })
 	f := newFaults(t)
@@ -28,8 +28,8 @@ func TestBreakLaunchers(t *testing.T) {
 	} {
 		t.Run(row.event, func(t *testing.T) { row.run(t, f) })
 	}
-	// After so long an outage a kubelet's heartbeat may be late, and its node then
-	// loses the pods that the next rows make.
+	// After such a long outage, a kubelet's heartbeat may be late. Its node would then lose the pods that the next
+	// rows create.
 	awaitControllers(t)
 	for _, row := range []fault{
 		{event: "the launcher's pod force-deleted", strike: forceDelete},
@@ -42,8 +42,7 @@ func TestBreakLaunchers(t *testing.T) {
 
 func restarting(pod *corev1.Pod) { pod.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }
 
-// restartLaunchers kills PID 1 of the launchers from their node, and waits for
-// the next ones.
+// restartLaunchers kills PID 1 of the launchers from their node, and waits for the new launchers.
 func restartLaunchers(h *hit) {
 	var pods []corev1.Pod
 	for _, w := range h.works {
@@ -64,19 +63,19 @@ func restartLaunchers(h *hit) {
 			}
 		}
 		if n != 1 {
-			h.t.Errorf("%s: %d ranks or sessions, wanted those of the second launcher alone", pod, n)
+			h.t.Errorf("%s: %d ranks or sessions, want only those of the second launcher", pod, n)
 		}
 	}
 }
 
-// outlast takes the API server away until every worker's lease is over.
+// outlast stops the API server until every worker's lease is over.
 func outlast(h *hit) {
 	cluster(h.t, "apiserver", "restart-after", fmt.Sprint((shortLease + 15*time.Second).Seconds()))
 	h.back = time.Now()
 }
 
-// runaways leaves processes behind in every worker that do their best not to be
-// found: in a session of their own, one with an empty environment.
+// runaways leaves processes behind in every worker that are hard to find: they have their own session, and one has
+// an empty environment.
 func runaways(j job) []string {
 	var sessions strings.Builder
 	for i := range j.workers {
@@ -93,7 +92,7 @@ func runaways(j job) []string {
 	return []string{"sh", "-c", started + "echo begun; wait"}
 }
 
-// awaitRunaways waits until every worker has all that is to be left behind.
+// awaitRunaways waits until every worker runs all the processes to be left behind.
 func awaitRunaways(t *testing.T, pods []corev1.Pod) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(500 * time.Millisecond) {
@@ -116,11 +115,11 @@ func awaitRunaways(t *testing.T, pods []corev1.Pod) {
 		if behind == 0 {
 			return
 		}
-		require.True(t, time.Now().Before(deadline), "%d of %d workers do not run everything yet", behind, len(pods))
+		require.True(t, time.Now().Before(deadline), "%d of %d workers do not run all processes yet", behind, len(pods))
 	}
 }
 
-// abandon is run for launchers that do not come back to tell what they saw.
+// abandon replaces run for launchers that do not return, and so cannot report what they saw.
 func (row fault) abandon(t *testing.T, f *faults) {
 	s := &space{t: t, name: f.s.name}
 	f.heal(t)
@@ -133,7 +132,7 @@ func (row fault) abandon(t *testing.T, f *faults) {
 		w.said.drain(time.Minute)
 		w.end.log = strings.Join(w.said.seen, "\n")
 		table.Cases = append(table.Cases, faultCase{Event: row.event, Load: w.kind, At: h.at, Code: unknownCode, Left: []string{},
-			Sees: w.sees() + " (and then its pod is gone)"})
+			Sees: w.sees() + " (and then its pod is deleted)"})
 	}
 	row.leftovers(h, &table)
 	for i := range table.Cases {
@@ -150,7 +149,7 @@ func forceDelete(h *hit) {
 	h.kubectl(args...)
 }
 
-// killAndDelete leaves the launcher no moment to end its job.
+// killAndDelete kills the launcher, so that it has no time to end its job.
 func killAndDelete(h *hit) {
 	var pods []corev1.Pod
 	for _, w := range h.works {

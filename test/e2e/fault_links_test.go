@@ -18,8 +18,8 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// TestBreakLinks: what cuts links and no process. Under an Open MPI job, an
-// MPICH job and raw sessions of 20 workers each: 60 links.
+// TestBreakLinks cuts links but ends no process. An Open MPI job, an MPICH job and raw sessions have 20 workers
+// each: 60 links.
 func TestBreakLinks(t *testing.T) {
 	t.Cleanup(func() { awaitControllers(t) })
 	f := newFaults(t)
@@ -45,7 +45,7 @@ func cutTenTimes(h *hit) {
 	for range 10 {
 		cluster(h.t, append([]string{"apiserver", "cut"}, ips...)...)
 		h.relinked()
-		time.Sleep(300 * time.Millisecond) // something passes in between
+		time.Sleep(300 * time.Millisecond) // lets some data pass between the cuts
 	}
 }
 
@@ -57,8 +57,8 @@ func (h *hit) relinked() {
 	}
 }
 
-// cuts: every link was cut every time, and was back within 3 s: the server
-// answered all the while.
+// cuts requires that every link was cut every time, and was up again within 3 s. The server was available all the
+// time.
 func cuts(_ *hit, table *faultTable) []figure.Row {
 	for _, c := range table.Cases {
 		table.Links += c.Redials
@@ -70,7 +70,7 @@ func cuts(_ *hit, table *faultTable) []figure.Row {
 	}
 }
 
-// restartContainerd counts bridges 20 s later: an old one never sees EOF.
+// restartContainerd counts bridges 20 s after the restart: an old bridge never sees EOF.
 func restartContainerd(h *hit) {
 	onBothNodes(h, "containerd", "restart")
 	pods := h.f.workerPods(h.space)
@@ -84,7 +84,7 @@ func restartContainerd(h *hit) {
 		}
 		h.bridges = max(h.bridges, n)
 	}
-	require.Positive(h.t, h.bridges, "no bridge was there to be counted")
+	require.Positive(h.t, h.bridges, "the number of bridges")
 }
 
 func bridges(h *hit, table *faultTable) []figure.Row {
@@ -113,20 +113,20 @@ func stopFor20s(h *hit) {
 	h.relinked()
 }
 
-// The first token of a launcher ends after a short time, where an API server
-// gives ten minutes at least; the kubelet lays the next one into the pod before,
-// as it does when it rotates a projected token.
+// tokenDir is the directory of a launcher's token. A launcher's first token expires after a short time, although an
+// API server's minimum is ten minutes. Before it expires, the kubelet writes the next token into the pod, as when
+// it rotates a projected token.
 
 const tokenDir = "/var/run/secrets/kubernetes.io/serviceaccount" //nolint:gosec // G101: a path, not a token
 
-// tokenSecret holds what a launcher's pod finds in tokenDir.
+// tokenSecret returns the name of the Secret that a launcher's pod mounts at tokenDir.
 func tokenSecret(j job) string { return j.name + "-token" }
 
-// firstToken is how long the first tokens are said to be good; for a minute
-// more the API server allows for clocks that differ.
+// firstToken is the nominal lifetime of the first tokens. The API server accepts them a minute longer, because
+// clocks may differ.
 const firstToken = 45 * time.Second
 
-// issueTokens makes new tokens for all launchers; lasting 0: the API server's own ten minutes.
+// issueTokens issues new tokens for all launchers. If lasting is 0, they have the API server's own ten minutes.
 func issueTokens(s *space, f *faults, lasting time.Duration) {
 	s.t.Helper()
 	ca := s.kubectl("get", "configmap", "kube-root-ca.crt", "-o", `jsonpath={.data.ca\.crt}`)
@@ -143,7 +143,7 @@ func issueTokens(s *space, f *faults, lasting time.Duration) {
 	s.apply(secrets...)
 }
 
-// expiring is token with an end of its own.
+// expiring returns token with a different expiration time.
 func expiring(t *testing.T, token string, lasting time.Duration) string {
 	t.Helper()
 	cmd := exec.Command(os.Getenv("MUSTER_CLUSTER"), "token", "expire", strconv.Itoa(int(lasting.Seconds())))
@@ -153,9 +153,9 @@ func expiring(t *testing.T, token string, lasting time.Duration) string {
 	return string(out)
 }
 
-// ownToken lays the Secret of a job over its launcher's token. Open MPI's daemons stay in their
-// sessions: the token outlives the minute after which links of daemons alone are given
-// up, and all links are to be there when it ends.
+// ownToken mounts the Secret of a job over its launcher's token. Open MPI's daemons stay in their sessions, because
+// all links must be up when the token expires. Links that only serve daemons would be given up after a minute,
+// before that.
 func ownToken(pod *corev1.Pod) {
 	no := false
 	pod.Spec.AutomountServiceAccountToken = &no
@@ -165,9 +165,8 @@ func ownToken(pod *corev1.Pod) {
 	first(pod).Env = append(first(pod).Env, corev1.EnvVar{Name: "OMPI_MCA_orte_leave_session_attached", Value: "1"})
 }
 
-// rotate issues new tokens, waits until the kubelet has laid them into the
-// pods and the old ones are over, and cuts every connection that was made with
-// them.
+// rotate issues new tokens, and waits until the kubelet has written them into the pods and the old tokens have
+// expired. Then it cuts every connection that was made with the old tokens.
 func rotate(h *hit) {
 	old := map[string]string{}
 	for _, w := range h.works {
@@ -175,21 +174,21 @@ func rotate(h *hit) {
 	}
 	issueTokens(h.space, h.f, 0)
 	for _, w := range h.works {
-		// A kubelet looks at a pod's volumes when the pod has changed, else once a minute.
+		// A kubelet checks a pod's volumes when the pod has changed, and otherwise once a minute.
 		h.kubectl("annotate", "pod", w.pod, "example.com/look=again")
 	}
 	for _, w := range h.works {
 		h.within(90*time.Second, w.String()+" still has its old token", func() bool {
 			return h.kubectl("exec", w.pod, "--", "cat", tokenDir+"/token") != old[w.pod]
 		})
-		h.within(firstToken+90*time.Second, w.String()+"'s old token is still good", func() bool { return !h.good(old[w.pod]) })
+		h.within(firstToken+90*time.Second, w.String()+"'s old token is still valid", func() bool { return !h.good(old[w.pod]) })
 	}
 	cluster(h.t, append([]string{"apiserver", "cut"}, h.launcherIPs()...)...)
 	h.back = time.Now()
 	h.relinked()
 }
 
-// good: the API server takes the token.
+// good reports whether the API server accepts the token.
 func (h *hit) good(token string) bool {
 	review, err := kubectlCall{namespace: h.name, stdin: []byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":"` +
 		token + `"}}`)}.run("create", "-f", "-", "-o", "jsonpath={.status.authenticated}")
@@ -197,7 +196,7 @@ func (h *hit) good(token string) bool {
 	return review == "true"
 }
 
-// within asks once a second until ok.
+// within polls once a second until ok returns true.
 func (h *hit) within(limit time.Duration, otherwise string, ok func() bool) {
 	h.t.Helper()
 	for deadline := time.Now().Add(limit); !ok(); time.Sleep(time.Second) {
@@ -205,7 +204,7 @@ func (h *hit) within(limit time.Duration, otherwise string, ok func() bool) {
 	}
 }
 
-// TestBreakWorkers: workers that are lost, under jobs that do not survive it.
+// TestBreakWorkers covers lost workers, with jobs that do not survive the loss.
 func TestBreakWorkers(t *testing.T) {
 	f := newFaults(t)
 	const soon = 30 * time.Second
@@ -221,8 +220,8 @@ func TestBreakWorkers(t *testing.T) {
 	}
 }
 
-// kill ends PID 1 of a worker of each job from the node. On cgroup v2 the kernel
-// does so where a container has too much memory.
+// kill kills PID 1 of a worker of each job from the node. On cgroup v2, the kernel does the same if a container
+// uses too much memory.
 func kill(victim int) func(h *hit) {
 	return func(h *hit) {
 		killFirst(h.t, h.f.workerPods(h.space, victim)...)
@@ -235,14 +234,14 @@ func deleteOne(h *hit) {
 	}
 }
 
-// eat lets the rank of a worker take more memory than its container may have.
+// eat makes the rank of a worker use more memory than its container may have.
 func eat(h *hit) {
 	for _, w := range h.works {
 		h.kubectl("exec", w.j.workerName(victimEats), "--", "touch", "/tmp/eat")
 	}
 }
 
-// drain takes the jobs' pods off a node as people do.
+// drain drains the jobs' pods from a node with kubectl drain.
 func drain(h *hit) {
 	for _, left := range clearCheckpoints(h) {
 		require.NoError(h.t, os.Remove(left))
@@ -260,7 +259,7 @@ func clearCheckpoints(h *hit) []string {
 	return files
 }
 
-// checkpoints: every rank and session of the drained node wrote its checkpoint.
+// checkpoints requires that every rank and session of the drained node wrote its checkpoint.
 func checkpoints(h *hit, table *faultTable) []figure.Row {
 	written := map[string]bool{}
 	for _, file := range clearCheckpoints(h) {
@@ -280,7 +279,7 @@ func checkpoints(h *hit, table *faultTable) []figure.Row {
 	return []figure.Row{{Name: "checkpoints missing", Op: "==", Bar: 0, Log: "extra"}}
 }
 
-// powerOff: a node without power sends no FIN and no RST.
+// powerOff turns off a node, which then sends no FIN and no RST.
 func powerOff(h *hit) {
 	h.t.Cleanup(func() {
 		if out, err := clusterVerb("node", "on", faultNode); err != nil {
@@ -290,7 +289,7 @@ func powerOff(h *hit) {
 	cluster(h.t, "node", "off", faultNode)
 }
 
-// oneOfTheNode: every launcher named a worker of that node.
+// oneOfTheNode requires that every launcher named a worker of that node.
 func oneOfTheNode(h *hit, table *faultTable) []figure.Row {
 	for i, w := range h.works {
 		named := false

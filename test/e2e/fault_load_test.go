@@ -23,31 +23,31 @@ import (
 
 const (
 	faultWorkers = 20
-	// mostSeconds is how long loads last that are not told to end.
+	// mostSeconds is how long loads run if they are not stopped.
 	mostSeconds = 240
-	rankBeats   = 2                   // lines of testdata/rank.py in a second
+	rankBeats   = 2                   // lines per second of testdata/rank.py
 	faultLabel  = "example.com/fault" // on every pod, for kubectl drain
-	faultNode   = "node2"             // that is lost and drained; launchers are on the other
+	faultNode   = "node2"             // the node that is lost and drained; launchers are on the other node
 )
 
-// faults is what the rows strike: three jobs of twenty workers each, which stay
-// from row to row, and whose launchers run side by side.
+// faults is the target of the rows: three jobs of twenty workers each. The workers stay from row to row, and the
+// launchers run at the same time.
 type faults struct {
 	s    *space
 	jobs []job
 	ckpt string // on every node, and in workers as /ckpt
 }
 
-// Whom the rows strike, by number: these pods differ from the others.
+// The numbers of the workers that the rows strike. Their pods differ from the others.
 const (
-	victimRestarts = 1 // its container is made anew
-	victimDies     = 2 // its container is not
+	victimRestarts = 1 // its container is restarted
+	victimDies     = 2 // its container is not restarted
 	victimDeleted  = 3
 	victimEats     = 4 // has a memory limit
 )
 
-// newFaults starts the workers. No scheduler takes part, here or later: for a
-// while after an outage of the API server it hardly works.
+// newFaults starts the workers. The rows never use the scheduler, because it is very slow for a while after an
+// outage of the API server.
 func newFaults(t *testing.T) *faults {
 	t.Helper()
 	f := &faults{s: newSpaceWith(t, "privileged"), ckpt: t.TempDir()}
@@ -64,7 +64,7 @@ func newFaults(t *testing.T) *faults {
 	return f
 }
 
-// edit places a pod and makes the victims what they are.
+// edit assigns a pod to a node, and configures the victims.
 func (f *faults) edit(pod *corev1.Pod) {
 	pod.Spec.NodeName = "node1"
 	pod.Spec.TopologySpreadConstraints = nil
@@ -72,7 +72,7 @@ func (f *faults) edit(pod *corev1.Pod) {
 	if !isWorker(pod) {
 		return
 	}
-	i, _ := strconv.Atoi(pod.Labels["muster.dev/index"]) // of our own making
+	i, _ := strconv.Atoi(pod.Labels["muster.dev/index"]) // the tests have set the label
 	if i%2 == 1 {
 		pod.Spec.NodeName = faultNode
 	}
@@ -87,10 +87,10 @@ func (f *faults) edit(pod *corev1.Pod) {
 	first(pod).VolumeMounts = append(first(pod).VolumeMounts, corev1.VolumeMount{Name: "ckpt", MountPath: "/ckpt"})
 }
 
-// over is a file that ends the loads in order.
+// over returns the path of a file that ends the loads cleanly.
 func (f *faults) over() string { return filepath.Join(f.ckpt, "over") }
 
-// heal makes workers anew that are not as they should be, and takes launchers away.
+// heal replaces workers that are damaged, and deletes launchers.
 func (f *faults) heal(t *testing.T) {
 	t.Helper()
 	s := &space{t: t, name: f.s.name}
@@ -128,7 +128,7 @@ func podReady(pod corev1.Pod) bool {
 	})
 }
 
-// workerPods reads the workers of all jobs, those with these numbers only if any are given.
+// workerPods returns the workers of all jobs. If numbers are given, it returns only those workers.
 func (f *faults) workerPods(s *space, numbers ...int) []corev1.Pod {
 	s.t.Helper()
 	var all []corev1.Pod
@@ -141,7 +141,7 @@ func (f *faults) workerPods(s *space, numbers ...int) []corev1.Pod {
 	return all
 }
 
-// work is one launcher and its load.
+// work is one launcher with its load.
 type work struct {
 	j    job
 	kind string
@@ -151,9 +151,8 @@ type work struct {
 	end  ended
 }
 
-// start makes a launcher for every job at once, and returns when all loads are
-// in the middle of their work. command replaces the loads' own; change edits
-// the launchers' pods.
+// start creates a launcher for every job at the same time, and returns when all loads are in the middle of their
+// work. The row may replace the loads' own command, and edit the launchers' pods.
 func (f *faults) start(s *space, row fault) []*work {
 	s.t.Helper()
 	script, err := os.ReadFile("testdata/rank.py")
@@ -210,7 +209,7 @@ func (w *work) inTheMiddle(row fault) {
 
 var upAgain = regexp.MustCompile(`"msg":"link up","worker":"([^"]+)"`)
 
-// relinked reads on until every worker's link is up again.
+// relinked reads the log until every worker's link is up again.
 func (w *work) relinked() {
 	w.said.s.t.Helper()
 	for seen := map[string]bool{}; len(seen) < faultWorkers; {
@@ -220,7 +219,7 @@ func (w *work) relinked() {
 	}
 }
 
-// wrong counts lines that did not arrive as they were sent, of those expected.
+// wrong returns the number of lines that did not arrive as they were sent, and the number of expected lines.
 func (w *work) wrong(t *testing.T) (wrong, lines int) {
 	t.Helper()
 	if w.raw == nil {
@@ -230,17 +229,17 @@ func (w *work) wrong(t *testing.T) (wrong, lines int) {
 	sessions := w.raw.sessions(t, w.end.log)
 	wrong, lines = w.raw.wrong(t, sessions)
 	if missing := faultWorkers - len(sessions); missing != 0 {
-		t.Errorf("%s: %d sessions gave no account of themselves", w.kind, missing)
+		t.Errorf("%s: %d sessions did not report their end", w.kind, missing)
 		wrong += missing
 	}
 	return wrong, lines
 }
 
-// sees is the one line that tells its user what happened.
+// sees returns the line that tells the user what happened.
 func (w *work) sees() string { return sees(w.end.log, w.end.code) }
 
-// sees is the loss of a worker, else the last that a launcher says; its summary
-// counts only where all went well.
+// sees returns the line about a lost worker, or otherwise the launcher's last line. The launcher's summary counts
+// only if the exit code is 0.
 func sees(log string, code int) string {
 	last := ""
 	for line := range strings.Lines(log) {
@@ -255,7 +254,7 @@ func sees(log string, code int) string {
 	return last
 }
 
-// report is the launcher's own, where it fits into the termination message.
+// report returns the launcher's report, if it fits into the termination message.
 func (w *work) report(t *testing.T) (r report.Report) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(w.end.message), &r), w.end.message)
@@ -264,7 +263,7 @@ func (w *work) report(t *testing.T) (r report.Report) {
 
 var linkUp = regexp.MustCompile(`(?m)^\{"level":"info","time":"([^"]+)","msg":"link up"`)
 
-// lastLink is when the last link came up after a time; zero: none did.
+// lastLink returns when the last link came up after a time, or zero if no link did.
 func (w *work) lastLink(t *testing.T, after time.Time) (last time.Time, links int) {
 	t.Helper()
 	for _, m := range linkUp.FindAllStringSubmatch(w.end.log, -1) {

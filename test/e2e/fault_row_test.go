@@ -22,36 +22,36 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// fault is one row: what happens to three jobs in the middle of their work.
+// fault is one row: a fault of three jobs in the middle of their work.
 type fault struct {
-	event string // as the table calls it
-	// survived: every launcher ends with 0 and nothing is lost or doubled. Else
-	// it ends with another code, within limit of the fault, and names the victim.
+	event string // its name in the table
+	// survived means that every launcher exits with 0 and no line is lost or doubled. Otherwise the launcher exits
+	// with another code, within limit of the fault, and names the victim.
 	survived bool
 	limit    time.Duration
-	victim   int           // number of the worker that is struck; -1: any, or none
-	lease    time.Duration // short ones only: how long until nothing may be left
+	victim   int           // number of the worker that is struck; -1: any worker, or none
+	lease    time.Duration // only for short leases: the time after which no process may be left
 	flags    []string
 	launcher func(*corev1.Pod)
 	command  func(j job) []string // instead of the loads
-	begun    string               // what command says when it is in the middle
+	begun    string               // the output of command when it is in the middle of its work
 	strike   func(h *hit)
-	after    func(h *hit, table *faultTable) []figure.Row // looks at what only this row has
+	after    func(h *hit, table *faultTable) []figure.Row // checks what is specific to this row
 }
 
-// hit is a fault that happens.
+// hit is a fault in progress.
 type hit struct {
 	*space
 	t     *testing.T
 	f     *faults
 	works []*work
-	at    time.Time // when it was struck
-	// bridges is the most that any worker had.
+	at    time.Time // the time of the fault
+	// bridges is the maximum number of bridges in a worker.
 	bridges int
-	back    time.Time // when what was taken away was there again; zero: it was not
+	back    time.Time // when the part that failed was available again; zero if that did not happen
 }
 
-// launcherIPs are the addresses of the launchers' pods.
+// launcherIPs returns the addresses of the launchers' pods.
 func (h *hit) launcherIPs() []string {
 	h.t.Helper()
 	var all []string
@@ -61,7 +61,7 @@ func (h *hit) launcherIPs() []string {
 	return all
 }
 
-// run strikes the jobs and records what came of it.
+// run causes the fault and records the result.
 func (row fault) run(t *testing.T, f *faults) {
 	s := &space{t: t, name: f.s.name}
 	f.heal(t)
@@ -94,7 +94,7 @@ func (row fault) run(t *testing.T, f *faults) {
 	}
 }
 
-// judge says what one launcher came to.
+// judge returns the result of one launcher.
 func (row fault) judge(h *hit, w *work, table *faultTable) faultCase {
 	c := faultCase{Event: row.event, Load: w.kind, At: h.at, Sees: w.sees(), Code: w.end.code, Left: []string{}}
 	if (w.end.code == 0) != row.survived {
@@ -117,9 +117,9 @@ func (row fault) judge(h *hit, w *work, table *faultTable) faultCase {
 	return c
 }
 
-// leftovers looks into every worker for what is left of the jobs.
+// leftovers searches every worker for processes of the jobs.
 func (row fault) leftovers(h *hit, table *faultTable) {
-	// A link that was cut silently leaves its bridge for 15 s.
+	// A link that was cut silently keeps its bridge for 15 s.
 	limit := 20 * time.Second
 	if row.lease > 0 {
 		limit = max(limit, time.Until(h.at.Add(row.lease+leaseMargin)))
@@ -134,23 +134,22 @@ func (row fault) leftovers(h *hit, table *faultTable) {
 	}
 }
 
-// leaseMargin is what a worker needs to stop everything at the lease's end:
-// 5 s between TERM and KILL, and its clock.
+// leaseMargin is the time that a worker needs to stop everything when the lease ends: 5 s between TERM and KILL,
+// and the inaccuracy of its clock.
 const leaseMargin = 10 * time.Second
 
-// tail is the end of a text.
+// tail returns the end of a text.
 func tail(text string, n int) string { return text[max(0, len(text)-n):] }
 
-// resumed gives the figure of the issue: from the server's answer to the last link.
+// resumed returns the figure with a bar: the time from the server's answer to the last link.
 func resumed(h *hit, table *faultTable) []figure.Row {
 	rows := shown(h, table)
 	rows[1] = resumedWithin(rows[1])
 	return rows
 }
 
-// resumedWithin puts the bar on a time that is mostly that of 60 execs of the
-// container runtime: where the machine is known to be idle, which `make e2e-fault`
-// asks for. Elsewhere the figure is shown.
+// resumedWithin sets the bar of a time that mostly consists of 60 execs of the container runtime. It applies only
+// if the machine is idle, as `make e2e-fault` requires. Otherwise the figure has no bar.
 func resumedWithin(row figure.Row) figure.Row {
 	if os.Getenv("MUSTER_E2E_IDLE") != "" {
 		row.Op, row.Bar = "<=", 3
@@ -158,7 +157,7 @@ func resumedWithin(row figure.Row) figure.Row {
 	return row
 }
 
-// shown is resumed without the bar, for what is no answer of the server's.
+// shown is resumed without the bar, for faults after which the API server need not recover.
 func shown(h *hit, table *faultTable) []figure.Row {
 	h.t.Helper()
 	require.False(h.t, h.back.IsZero())
@@ -173,7 +172,7 @@ func shown(h *hit, table *faultTable) []figure.Row {
 	}
 }
 
-// onBothNodes runs a verb of test/lab/cluster for each node, one at once.
+// onBothNodes runs a verb of test/lab/cluster for each node, at the same time.
 func onBothNodes(h *hit, verb ...string) {
 	h.t.Helper()
 	done := make(chan error, 2)
@@ -191,35 +190,34 @@ func onBothNodes(h *hit, verb ...string) {
 	}
 }
 
-// faultCase is one line of the table: a fault, a job that it struck, and what
-// its user saw.
+// faultCase is one line of the table: a fault, a job that it struck, and what its user saw.
 type faultCase struct {
 	Event   string    `json:"event"`
 	Load    string    `json:"load"`
 	At      time.Time `json:"at"`
 	Sees    string    `json:"sees"`
 	Code    int       `json:"code"`
-	Seconds float64   `json:"seconds"` // survived: without a link, at most; else from the fault to the launcher's end
+	Seconds float64   `json:"seconds"` // survived: the longest time without a link; otherwise from the fault to the launcher's end
 	Lines   int       `json:"lines,omitempty"`
 	Wrong   int       `json:"wrong"`
 	Redials int       `json:"redials,omitempty"`
-	Left    []string  `json:"left"` // processes in the workers once the lease has passed
+	Left    []string  `json:"left"` // processes in the workers after the lease
 }
 
-// faultTable is what a row leaves in raw/.
+// faultTable has the raw numbers of a row.
 type faultTable struct {
 	Cases    []faultCase `json:"cases"`
 	Left     int         `json:"left"`
 	Wrong    int         `json:"wrong"`
-	Worst    float64     `json:"worst_s"`   // of the cases' seconds
-	BadCodes int         `json:"bad_codes"` // 0 where it was not survived, or the other way round
+	Worst    float64     `json:"worst_s"`   // the maximum of the cases' seconds
+	BadCodes int         `json:"bad_codes"` // 0 although it did not survive, or another code although it did
 	Extra    any         `json:"extra,omitempty"`
-	// Resumed is the time from the server's answer to the last link's return.
+	// Resumed is the time from the server's answer until the last link is up again.
 	Resumed float64 `json:"resumed_s,omitempty"`
 	Links   int     `json:"links_cut,omitempty"`
 }
 
-// unknownCode is that of a pod which went without leaving one.
+// unknownCode is the exit code of a pod that was deleted without one.
 const unknownCode = -1
 
 const faultRaw = "e2e-fault-"
@@ -228,8 +226,7 @@ func faultSlug(event string) string {
 	return strings.NewReplacer(" ", "-", "'", "", ",", "", "(", "", ")", "", ":", "").Replace(strings.ToLower(event))
 }
 
-// record writes the row's raw numbers and its figures; one that misses its bar
-// fails the test.
+// record records the row's raw numbers and its figures. If a figure misses its bar, the test fails.
 func (f *faultTable) record(t *testing.T, event string, rows ...figure.Row) {
 	t.Helper()
 	f.Left, f.Wrong, f.Worst = 0, 0, 0
@@ -250,7 +247,7 @@ func (f *faultTable) record(t *testing.T, event string, rows ...figure.Row) {
 	assert.NoError(t, figure.Missed(kept))
 }
 
-// printFaults prints the table of the rows that were recorded since begin.
+// printFaults prints the table of the rows recorded since begin.
 func printFaults(out io.Writer, begin time.Time) error {
 	dir, err := figure.Dir()
 	if err != nil {

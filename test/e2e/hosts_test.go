@@ -24,7 +24,7 @@ import (
 
 const hostsDir = "/hosts"
 
-// hostPrograms is a volume with the programs of test/suite/hosts.
+// hostPrograms returns a ConfigMap and a volume with the programs of test/suite/hosts.
 func hostPrograms() (corev1.ConfigMap, corev1.Volume) {
 	files := corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{Name: "programs"}, Data: map[string]string{}}
@@ -38,8 +38,8 @@ func hostPrograms() (corev1.ConfigMap, corev1.Volume) {
 	return files, corev1.Volume{Name: files.Name, VolumeSource: corev1.VolumeSource{ConfigMap: from}}
 }
 
-// withListener gives a pod the programs, first in PATH, and a container that
-// answers at every port of the runs with the pod's name.
+// withListener adds the programs to a pod, first in PATH, and a container that answers at every port of the runs
+// with the pod's name.
 func withListener(pod *corev1.Pod, programs corev1.Volume) {
 	pod.Spec.Volumes = append(pod.Spec.Volumes, programs)
 	one := first(pod)
@@ -59,9 +59,8 @@ func withListener(pod *corev1.Pod, programs corev1.Volume) {
 	pod.Spec.Containers = append(pod.Spec.Containers, listener)
 }
 
-// TestEveryHostIsReached: every host in every variable that is exported for a
-// built-in framework, resolved and dialled from every worker, is the worker that
-// is meant. The same launcher pod runs one case after the other.
+// TestEveryHostIsReached resolves and dials every host in every variable of a built-in framework, from every
+// worker. Each host must be the expected worker. One launcher pod runs all cases, one after the other.
 func TestEveryHostIsReached(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
@@ -77,7 +76,7 @@ func TestEveryHostIsReached(t *testing.T) {
 	for _, w := range workers {
 		nodes[s.pod(w).Spec.NodeName] = true
 	}
-	require.Len(t, nodes, 2, "the workers are on both nodes")
+	require.Len(t, nodes, 2, "the workers must be on both nodes")
 	meeting := s.pod(workers[0]).Status.PodIP
 
 	var found []hosts.Found
@@ -109,15 +108,14 @@ func TestEveryHostIsReached(t *testing.T) {
 		var who map[string]string
 		require.NoError(t, json.Unmarshal([]byte(answers[i]), &who), answers[i])
 		wrong := hosts.Judge(found, w, who)
-		require.Empty(t, wrong, "%d are wrong, the first: %q", len(wrong), wrong[:min(len(wrong), 1)])
+		require.Empty(t, wrong, "%d endpoints are wrong, the first: %q", len(wrong), wrong[:min(len(wrong), 1)])
 	}
 }
 
 var boundLine = regexp.MustCompile(`(?m)^bound (\S+)$`)
 
-// TestHostNetwork: two jobs of two workers with the host's network, all four on
-// one node: every process's own port and both master ports differ, and can be
-// bound at the same time.
+// TestHostNetwork runs two jobs of two workers with the host's network, all four on one node. Every process's own
+// port and both master ports must differ, and can be bound at the same time.
 func TestHostNetwork(t *testing.T) {
 	t.Parallel()
 	s := newSpaceWith(t, "privileged")
@@ -144,7 +142,7 @@ func TestHostNetwork(t *testing.T) {
 		lines := boundLine.FindAllStringSubmatch(end.log, -1)
 		require.Len(t, lines, 3, end.log)
 		for _, m := range lines {
-			require.Empty(t, bound[m[1]], "%s of %s is bound by %s as well", m[1], name, bound[m[1]])
+			require.Empty(t, bound[m[1]], "%s of %s is also bound by %s", m[1], name, bound[m[1]])
 			bound[m[1]] = name
 			host, _, err := net.SplitHostPort(m[1])
 			require.NoError(t, err)
@@ -152,5 +150,5 @@ func TestHostNetwork(t *testing.T) {
 		}
 	}
 	require.Len(t, bound, 6)
-	require.Len(t, hosts, 1, "all on one address: %v", bound)
+	require.Len(t, hosts, 1, "all workers must have the same address: %v", bound)
 }

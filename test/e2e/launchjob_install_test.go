@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
-// controllerNamespace is where images/deploy puts the controller.
+// controllerNamespace is the controller's namespace in images/deploy.
 const controllerNamespace = "muster-system"
 
 var installed struct {
@@ -26,8 +26,8 @@ var installed struct {
 	done bool
 }
 
-// withController installs the controller by kustomize, once for all tests, with
-// the images of images/build.sh; a new run of the tests starts it anew. It stays, as the cluster does.
+// withController installs the controller with kustomize, once for all tests, with the images of images/build.sh. A
+// new run of the tests restarts it. It stays installed, as the cluster does.
 func withController(t *testing.T) {
 	t.Helper()
 	installed.Lock()
@@ -41,7 +41,7 @@ func withController(t *testing.T) {
 	installed.done = true
 }
 
-// launchJob reads manifests/launchjob.yaml, a job of two workers, and changes it.
+// launchJob returns the job of manifests/launchjob.yaml, which has two workers, with changes.
 func launchJob(t *testing.T, name string, command []string, change ...func(*v1alpha1.LaunchJob)) *v1alpha1.LaunchJob {
 	t.Helper()
 	text, err := os.ReadFile("manifests/launchjob.yaml")
@@ -65,7 +65,7 @@ func (s *space) launch(jobs ...*v1alpha1.LaunchJob) {
 	}
 }
 
-// lj reads a LaunchJob.
+// lj returns a LaunchJob from the cluster.
 func (s *space) lj(name string) v1alpha1.LaunchJob {
 	s.t.Helper()
 	var job v1alpha1.LaunchJob
@@ -73,7 +73,7 @@ func (s *space) lj(name string) v1alpha1.LaunchJob {
 	return job
 }
 
-// becomes waits until the status of a job is as the test wants it.
+// becomes waits until ok is true for the status of a job.
 func (s *space) becomes(name string, limit time.Duration, what string, ok func(v1alpha1.LaunchJobStatus) bool) v1alpha1.LaunchJobStatus {
 	s.t.Helper()
 	deadline := time.Now().Add(limit)
@@ -94,12 +94,11 @@ func inPhase(phase string) func(v1alpha1.LaunchJobStatus) bool {
 	return func(s v1alpha1.LaunchJobStatus) bool { return s.Phase == phase }
 }
 
-// TestLaunchJobConverted: manifests of five kinds, through agent convert, with the agent
-// brought along, run to their ends; with GPUs that are not there but are counted, for
-// which it is alone.
+// TestLaunchJobConverted runs manifests of five kinds to their ends, converted by agent convert. An init container
+// brings the agent. The jobs use fake GPUs that the scheduler counts, so no other test may run at the same time.
 func TestLaunchJobConverted(t *testing.T) {
 	s := newSpace(t)
-	// What people have runs as root.
+	// Users' manifests run as root.
 	s.kubectl("label", "namespace", s.name, "pod-security.kubernetes.io/enforce=privileged", "--overwrite")
 	require.NoError(t, kube.GPUs(t.Context(), "node1", 4))
 	t.Cleanup(func() { require.NoError(t, kube.GPUs(context.WithoutCancel(t.Context()), "node1", 0)) })
@@ -111,9 +110,9 @@ func TestLaunchJobConverted(t *testing.T) {
 	for _, d := range docs {
 		r := kubeflow.Convert(d.Object, kubeflow.Options{})
 		require.NotNil(t, r.Job, "%v", r.Findings)
-		r.Job.Spec.Gang = nil // there is no Volcano on this cluster
+		r.Job.Spec.Gang = nil // this cluster has no Volcano
 		if r.Job.Name == "torch" {
-			r.Job.Spec.Success = "all" // a master that ends at once ends workers that have not begun
+			r.Job.Spec.Success = "all" // a master that ends at once would end workers that have not started
 		}
 		s.launch(r.Job)
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// TestLaunchJobMistakes: each is rejected when it is applied, with a sentence.
+// TestLaunchJobMistakes checks that the API server rejects each mistake with a message.
 func TestLaunchJobMistakes(t *testing.T) {
 	_, err := kubectlCall{namespace: "default"}.run("apply", "-f", "../../images/deploy/crd.yaml")
 	require.NoError(t, err)
@@ -74,15 +74,15 @@ func TestLaunchJobMistakes(t *testing.T) {
 		"no containers":                       {func(o map[string]any) { at(role(o), "template", "spec")["containers"] = []any{} }, "the role's template has no container"},
 		"restart policy":                      {func(o map[string]any) { at(role(o), "template", "spec")["restartPolicy"] = "OnFailure" }, "restartPolicy of a pod must be Never or omitted"},
 		"success":                             {func(o map[string]any) { at(o, "spec")["success"] = "chief" }, "the role or pod must exist"},
-		"success of a role's pod that is not": {func(o map[string]any) { at(o, "spec")["success"] = "worker:2" }, "the role or pod must exist"},
-		"success of a word":                   {func(o map[string]any) { at(o, "spec")["success"] = "worker:first" }, "ROLE:INDEX as in worker:0"},
+		"success of a pod that doesn't exist": {func(o map[string]any) { at(o, "spec")["success"] = "worker:2" }, "the role or pod must exist"},
+		"success of an index in words":        {func(o map[string]any) { at(o, "spec")["success"] = "worker:first" }, "ROLE:INDEX as in worker:0"},
 		"processes of mpirun":                 {func(o map[string]any) { at(o, "spec")["procsPerWorker"] = 2 }, "the number of ranks that mpirun places on a worker"},
 		"ranks in a launcher without MPI": {func(o map[string]any) {
 			at(o, "spec")["framework"] = "torch"
 			at(o, "spec", "launcher")["slots"] = 2
 		}, "launcher.slots works only with MPI"},
-		"nobody but the launcher": {func(o map[string]any) { at(o, "spec")["workers"] = 0 }, "no workers: set spec.workers"},
-		"an image for nothing": {func(o map[string]any) {
+		"only the launcher": {func(o map[string]any) { at(o, "spec")["workers"] = 0 }, "no workers: set spec.workers"},
+		"an image for a baked agent": {func(o map[string]any) {
 			at(o, "spec")["agent"] = map[string]any{"delivery": "baked", "image": "x/agent:1"}
 		},
 			"agent.image cannot be used with agent.delivery baked"},
@@ -112,14 +112,14 @@ func TestLaunchJobMistakes(t *testing.T) {
 		"delivery":                  {func(o map[string]any) { at(o, "spec")["agent"] = map[string]any{"delivery": "mail"} }, `supported values: "baked", "init", "imageVolume"`},
 		"gang":                      {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "yarn"} }, `supported values: "none", "volcano"`},
 		"queue":                     {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "kueue"} }, "gang.backend kueue requires gang.queue"},
-		"queue for nobody": {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "none", "queue": "x"} },
+		"queue without a gang": {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "none", "queue": "x"} },
 			"gang.queue works only with gang.backend volcano or kueue"},
 		"a scheduler without a gang": {func(o map[string]any) {
 			at(o, "spec")["gang"] = map[string]any{"backend": "none", "schedulerName": "mine"}
 		}, "gang.backend none cannot be used with"},
 		"gang too large": {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "volcano", "minMember": 4} },
 			"gang.minMember is more than the number of pods"},
-		"topology of nobody": {func(o map[string]any) {
+		"topology of a missing role": {func(o map[string]any) {
 			at(o, "spec")["gang"] = map[string]any{"backend": "volcano", "topology": map[string]any{"affinity": "launcher,worker;woker"}}
 		}, "gang.topology names a role that the job does not have"},
 		"topology": {func(o map[string]any) {
@@ -161,7 +161,7 @@ func TestLaunchJobMistakes(t *testing.T) {
 		_, err := s.try(0, "patch", "lj", "pi", "--type=merge", "-p", `{"spec":{"elastic":{"max":10}}}`)
 		require.ErrorContains(t, err, "while a job runs, only runPolicy can be changed")
 		require.EqualValues(t, 4, *s.lj("pi").Spec.Workers)
-		require.Empty(t, s.lj("pi").Status.Phase, "another controller's job was touched")
+		require.Empty(t, s.lj("pi").Status.Phase, "the controller must not change another controller's job")
 	})
 }
 
@@ -173,8 +173,8 @@ func at(o map[string]any, keys ...string) map[string]any {
 	return o
 }
 
-// TestLaunchJobNames: with discovery names, and an agent that an init container
-// brings, the launcher's token may get and exec the job's own pods, and list none.
+// TestLaunchJobNames uses discovery names, and an agent from an init container. The launcher's token may get and
+// exec the job's own pods, but may not list pods.
 func TestLaunchJobNames(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
@@ -199,7 +199,7 @@ func TestLaunchJobNames(t *testing.T) {
 		"the right outlives the job")
 }
 
-// TestLaunchJobHostNetwork: two workers share a node's network.
+// TestLaunchJobHostNetwork runs two workers that share a node's network.
 func TestLaunchJobHostNetwork(t *testing.T) {
 	t.Parallel()
 	s := newSpaceWith(t, "privileged")
@@ -211,7 +211,7 @@ func TestLaunchJobHostNetwork(t *testing.T) {
 	require.Equal(t, each(2, 2), ranksPerWorker(t, s.logs("host-launcher"), job{name: "host", workers: 2}))
 }
 
-// TestLaunchJobLauncherTakesRanks: the launcher is a host of the job as well.
+// TestLaunchJobLauncherTakesRanks checks a launcher that is also a host of the job.
 func TestLaunchJobLauncherTakesRanks(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
@@ -222,8 +222,8 @@ func TestLaunchJobLauncherTakesRanks(t *testing.T) {
 	require.Regexp(t, `(?m)^rank 1 of 6 on \S+ session none `, log)
 }
 
-// TestLaunchJobCompat: scripts written around Kubeflow's operator find its variables,
-// and under the names in them every pod of the job.
+// TestLaunchJobCompat checks that scripts for Kubeflow's operator find its variables, and that the names in them
+// resolve to every pod of the job.
 func TestLaunchJobCompat(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
@@ -261,15 +261,15 @@ func TestLaunchJobCompat(t *testing.T) {
 	}
 }
 
-// recordRequests records what the API server was asked for one job of 20 workers, by
-// its own log: the controller's requests, and answers 403 to it, to the launcher,
-// and to whoever had a token. Events count.
+// recordRequests records the requests to the API server for one job of 20 workers, from its audit log. It counts
+// the controller's requests, and the answers 403 to the controller, the launcher, and users of the namespace's
+// tokens. Events are included.
 func (s *space) recordRequests(since time.Time) {
 	t := s.t
 	t.Helper()
 	path := os.Getenv("MUSTER_AUDIT_LOG")
 	if path == "" && os.Getenv("MUSTER_CLUSTER") == "" {
-		t.Log("a cluster of your own, with an audit log that we do not know: requests are not counted")
+		t.Log("this cluster's audit log is unknown (MUSTER_AUDIT_LOG): requests are not counted")
 		return
 	}
 	all, err := audit.Since(path, since)

@@ -25,7 +25,7 @@ func withRunPolicy(p v1alpha1.RunPolicy) func(*v1alpha1.LaunchJob) {
 	return func(j *v1alpha1.LaunchJob) { j.Spec.RunPolicy = &p }
 }
 
-// TestLaunchJob: 20 workers, from one object to the end, with what people type.
+// TestLaunchJob runs a job of 20 workers from one object to its end, with the commands that users type.
 func TestLaunchJob(t *testing.T) {
 	s := newSpace(t)
 	withController(t)
@@ -38,7 +38,7 @@ func TestLaunchJob(t *testing.T) {
 	}
 	role := ""
 	require.Eventually(t, func() bool { role = mayExec(); return strings.Contains(role, `"pi-worker-19"`) }, 30*time.Second, 100*time.Millisecond)
-	require.NotContains(t, role, "launcher", "nobody execs into the launcher")
+	require.NotContains(t, role, "launcher", "the Role must not allow exec into the launcher")
 	s.kubectl("wait", "--for=condition=Succeeded", "launchjob/pi", "--timeout=55s")
 	t.Logf("apply to Succeeded, 20 workers: %.1f s", time.Since(began).Seconds())
 	s.recordRequests(began)
@@ -52,7 +52,7 @@ func TestLaunchJob(t *testing.T) {
 	require.Regexp(t, `(?m)^NAME +READY +PHASE +REASON +ATTEMPT +AGE$`, columns)
 	require.Regexp(t, `(?m)^pi +20/20 +Succeeded +Completed +1 +\S+$`, columns)
 	require.Len(t, s.pods(), 21)
-	require.Eventually(t, func() bool { return mayExec() == "" }, 20*time.Second, 200*time.Millisecond, "the Role outlives the job")
+	require.Eventually(t, func() bool { return mayExec() == "" }, 20*time.Second, 200*time.Millisecond, "the Role must not outlive the job")
 
 	s.kubectl("delete", "lj", "pi", "--wait")
 	require.Eventually(t, func() bool {
@@ -60,8 +60,8 @@ func TestLaunchJob(t *testing.T) {
 	}, 40*time.Second, time.Second, "children stay")
 }
 
-// TestLaunchJobQuota: a quota is the reason soon, and the job goes on when there is room. It has the
-// machine to itself: the bar is the controller's, not that of a machine full of other tests' pods.
+// TestLaunchJobQuota checks that a quota becomes the job's reason soon, and that the job continues when there is
+// room. It runs alone on the machine: the bar is for the controller, not for a machine full of other tests' pods.
 func TestLaunchJobQuota(t *testing.T) {
 	s := newSpace(t)
 	s.apply(map[string]any{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": map[string]any{"name": "few"},
@@ -78,8 +78,8 @@ func TestLaunchJobQuota(t *testing.T) {
 	s.becomes("five", 60*time.Second, "over", inPhase(v1alpha1.PhaseSucceeded))
 }
 
-// TestLaunchJobReasons: what is in a job's way stands in kubectl get lj, and
-// goes away with its cause.
+// TestLaunchJobReasons checks that kubectl get lj shows the reason why a job does not run, and that the reason
+// disappears with its cause.
 func TestLaunchJobReasons(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
@@ -99,7 +99,7 @@ func TestLaunchJobReasons(t *testing.T) {
 	s.kubectl("wait", "--for=condition=Launched", "lj/ours", "--timeout=50s")
 }
 
-// TestLaunchJobRuns: suspend and resume, deadline, time to live, the policies of cleaning.
+// TestLaunchJobRuns checks suspend and resume, the deadline, the time to live, and the policies for cleaning pods.
 func TestLaunchJobRuns(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
@@ -125,16 +125,16 @@ func TestLaunchJobRuns(t *testing.T) {
 	require.EqualValues(t, 7, status.FirstFailure.ExitCode)
 	status = s.becomes("late", time.Minute, "over", inPhase(v1alpha1.PhaseFailed))
 	require.Equal(t, "DeadlineExceeded", status.Reason)
-	require.Eventually(t, func() bool { return len(s.podsOf("late")) == 0 }, time.Minute, time.Second, "pods after the deadline")
+	require.Eventually(t, func() bool { return len(s.podsOf("late")) == 0 }, time.Minute, time.Second, "no pod may be left after the deadline")
 	require.Eventually(t, func() bool {
 		return !strings.Contains(s.kubectl("get", "lj", "-o", "name"), "/gone")
-	}, time.Minute, time.Second, "the job lives for ever")
+	}, time.Minute, time.Second, "the job must be deleted")
 	require.Eventually(t, func() bool { return len(s.podsOf("all")) == 0 }, time.Minute, time.Second, "All")
-	require.Eventually(t, func() bool { return len(s.podsOf("running")) == 0 }, time.Minute, time.Second, "Running: their sidecars go on")
+	require.Eventually(t, func() bool { return len(s.podsOf("running")) == 0 }, time.Minute, time.Second, "policy Running: pods with running sidecars must be deleted")
 	require.Len(t, s.podsOf("none"), 3)
 }
 
-// endlessSidecar: the container beside the role's own never ends.
+// endlessSidecar adds a container that never ends to each role.
 func endlessSidecar(j *v1alpha1.LaunchJob) {
 	for _, t := range []*corev1.PodTemplateSpec{&j.Spec.Launcher.Template, &j.Spec.Roles[0].Template} {
 		side := *t.Spec.Containers[0].DeepCopy()
@@ -143,7 +143,7 @@ func endlessSidecar(j *v1alpha1.LaunchJob) {
 	}
 }
 
-// podsOf names the pods of a job that are not being deleted.
+// podsOf returns the names of a job's pods, except pods that are being deleted.
 func (s *space) podsOf(name string) []string {
 	s.t.Helper()
 	var list corev1.PodList
@@ -157,8 +157,8 @@ func (s *space) podsOf(name string) []string {
 	return names
 }
 
-// TestLaunchJobHeals: children that somebody deletes come back, and a controller
-// that is killed in mid-job goes on.
+// TestLaunchJobHeals deletes children, which come back, and kills the controller in the middle of a job, which
+// continues.
 func TestLaunchJobHeals(t *testing.T) {
 	s := newSpace(t)
 	s.launch(launchJob(t, "heal", []string{"sh", "-c", "sleep 20; mpirun /opt/muster-test/hello"}))
@@ -175,7 +175,7 @@ func TestLaunchJobHeals(t *testing.T) {
 	require.Len(t, s.podsOf("heal"), 3)
 }
 
-// TestManyLaunchJobs: 20 at once.
+// TestManyLaunchJobs runs 20 jobs at once.
 func TestManyLaunchJobs(t *testing.T) {
 	s := newSpace(t)
 	var jobs []*v1alpha1.LaunchJob
@@ -190,8 +190,8 @@ func TestManyLaunchJobs(t *testing.T) {
 	t.Logf("20 jobs of 2 pods: %.1f s", time.Since(began).Seconds())
 }
 
-// checkpointed is a launcher's command that waits in its first attempt, and in the
-// next one finds the file that the first one wrote.
+// checkpointed is a launcher's command that waits in its first attempt. In the next attempt it finds the file that
+// the first one wrote.
 var checkpointed = []string{"sh", "-c", `if [ -e /tmp/checkpoint ]; then echo "attempt $MUSTER_ATTEMPT finds it"; exec mpirun /opt/muster-test/hello; fi
 echo kept >/tmp/checkpoint; exec mpirun sh -c 'echo waits; sleep 600'`}
 
@@ -199,9 +199,9 @@ func withRestarts(n int32) func(*v1alpha1.LaunchJob) {
 	return func(j *v1alpha1.LaunchJob) { j.Spec.RestartPolicy = &v1alpha1.RestartPolicy{MaxRestarts: n} }
 }
 
-// TestLaunchJobRecovers: a worker's pod is deleted, another is evicted: the
-// controller makes them anew, and the launcher begins again in place. The eviction
-// uses up no restart: there is but one.
+// TestLaunchJobRecovers deletes a worker's pod in one job and evicts one in another. The controller replaces the
+// pods, and the launcher restarts in place. The eviction does not count as a restart, and only one restart is
+// allowed.
 func TestLaunchJobRecovers(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
@@ -219,15 +219,16 @@ func TestLaunchJobRecovers(t *testing.T) {
 		t.Logf("%s: %.1f s to the next attempt's first line", name, time.Since(struck).Seconds())
 		s.becomes(name, time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
 		require.NotEqual(t, uid, s.pod(name+"-worker-1").UID)
-		// A pod deleted by force uses up a restart, unless its worker could still tell that it was told to stop.
+		// A pod that is deleted by force counts as a restart, unless its worker could still report that it was told
+		// to stop.
 		log := s.logs(name + "-launcher")
 		told := name == "evicted" || strings.Contains(log, name+"-worker-1 was told to stop from outside")
 		require.Equal(t, told, strings.Contains(log, "this does not count as a restart"))
 	}
 }
 
-// TestLaunchJobLosesANode: the node of its workers is powered off. Their pods, whose
-// end nobody confirms, keep their names; the replacements take others, on the node that is left.
+// TestLaunchJobLosesANode powers off the node of its workers. Nothing confirms the end of their pods, so these keep
+// their names. The replacements have other names, on the remaining node.
 func TestLaunchJobLosesANode(t *testing.T) {
 	s := newSpace(t)
 	s.launch(launchJob(t, "lost", checkpointed, withRestarts(2), func(j *v1alpha1.LaunchJob) {
@@ -247,13 +248,13 @@ func TestLaunchJobLosesANode(t *testing.T) {
 	l.until(2*time.Minute, "attempt 1 finds it")
 	took := time.Since(struck).Seconds()
 	status := s.becomes("lost", time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
-	require.EqualValues(t, 0, status.Replacements, "that is no fault of the job")
+	require.EqualValues(t, 0, status.Replacements, "a lost node must not count as a replacement")
 	require.Equal(t, "node1", s.pod("lost-worker-1-r1").Spec.NodeName)
 	const name = "LaunchJob: from a node's loss to the next attempt's first line"
 	record(t, figure.Row{Name: name, Op: "<=", Bar: 90}, map[string]figure.Series{name: {Unit: "s", Reduce: "max", Samples: []float64{took}}})
 }
 
-// TestLaunchJobScales: kubectl scale changes an elastic job as it runs.
+// TestLaunchJobScales scales a running elastic job with kubectl scale.
 func TestLaunchJobScales(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
@@ -271,7 +272,7 @@ func TestLaunchJobScales(t *testing.T) {
 	require.ErrorContains(t, err, "workers must be between elastic.min and elastic.max")
 }
 
-// members is a job without a launcher: Master 1 and Worker 2.
+// members returns a job without a launcher: one Master and two Workers.
 func members(t *testing.T, name, script string, change ...func(*v1alpha1.LaunchJob)) *v1alpha1.LaunchJob {
 	job := launchJob(t, name, nil)
 	job.Spec.Framework, job.Spec.Launcher, job.Spec.Slots = "plain", nil, 1
@@ -286,14 +287,14 @@ func members(t *testing.T, name, script string, change ...func(*v1alpha1.LaunchJ
 	return job
 }
 
-// TestLaunchJobMembers: three pods and no fourth; a rank that is killed begins again with
-// the others, in their pods; one that fails for good is named.
+// TestLaunchJobMembers runs jobs with exactly three pods. A killed rank is restarted with the others, in their
+// pods. A rank that fails permanently is named.
 func TestLaunchJobMembers(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
 	s.launch(
 		members(t, "meet", `echo "rank $RANK of $WORLD_SIZE at $MASTER_ADDR"`),
-		// The kubelet makes one dollar sign of two.
+		// The kubelet replaces two dollar signs with one.
 		members(t, "again", `echo "attempt $MUSTER_ATTEMPT"; [ $RANK.$MUSTER_ATTEMPT != 2.0 ] || kill -KILL $$$$; sleep 1`, withRestarts(1)),
 		members(t, "fails", `[ $RANK != 1 ] || { echo no data >&2; exit 7; }; sleep 600`),
 	)
@@ -314,12 +315,12 @@ func TestLaunchJobMembers(t *testing.T) {
 	require.Contains(t, status.FirstFailure.Message, "no data\n")
 }
 
-// TestLaunchJobReports: a hang and a restart in the same pods stand in the conditions while
-// they last, with the launcher's words, and are Warning events.
+// TestLaunchJobReports checks that a hang, and a restart in the same pods, appear in the conditions while they
+// last, with the launcher's message, and as Warning events.
 func TestLaunchJobReports(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
-	// Longer than the period of the probe, which has to find the launcher ready once.
+	// Longer than the period of the probe, which must find the launcher ready once.
 	hanging := func(j *v1alpha1.LaunchJob) { j.Spec.HangAfter = new(v1alpha1.Time("15s")) }
 	for name, want := range map[string]struct {
 		kind, reason, words, line string
@@ -340,7 +341,7 @@ func TestLaunchJobReports(t *testing.T) {
 	}
 }
 
-// TestLaunchJobOutlivesTheAPIServer: it is killed while the job runs.
+// TestLaunchJobOutlivesTheAPIServer kills the API server while the job runs.
 func TestLaunchJobOutlivesTheAPIServer(t *testing.T) {
 	s := newSpace(t)
 	s.launch(launchJob(t, "outage", []string{"mpirun", "sh", "-c", "echo waits; sleep 15; exec /opt/muster-test/hello"}))

@@ -24,16 +24,16 @@ import (
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
-// owner labels the namespaces of this suite with the run that made them.
+// owner is the label on this suite's namespaces with the run that created them.
 const owner = "muster.dev/e2e"
 
-// run names this run: machine and process.
+// run returns the name of this run: machine and process.
 func run() string {
 	host, _ := os.Hostname()
 	return fmt.Sprintf("%s-%d", host, os.Getpid())
 }
 
-// interrupted tells whether a run of this machine has ended.
+// interrupted reports whether a run of this machine has ended.
 func interrupted(run string) bool {
 	host, _ := os.Hostname()
 	pid, ok := strings.CutPrefix(run, host+"-")
@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 	begin := time.Now()
 	code := m.Run()
 	if code != 0 {
-		os.Exit(code) // what failed is the last that is read
+		os.Exit(code) // so that the failures are the end of the output
 	}
 	if err := printFaults(os.Stdout, begin); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e: "+err.Error())
@@ -97,10 +97,10 @@ func cluster(t *testing.T, args ...string) string {
 func clusterVerb(args ...string) (out string, err error) {
 	program := os.Getenv("MUSTER_CLUSTER")
 	if program == "" {
-		return "", errors.New("only on the cluster that `make cluster-up` makes")
+		return "", errors.New("this test needs the cluster of `make cluster-up`")
 	}
 	cmd := exec.Command(program, args...)
-	cmd.WaitDelay = time.Minute // what it starts may keep our pipe
+	cmd.WaitDelay = time.Minute // processes that it starts may keep our pipe open
 	text, err := cmd.CombinedOutput()
 	return string(text), err
 }
@@ -112,7 +112,7 @@ type kubectlCall struct {
 	limit     time.Duration // 0: a minute
 }
 
-// run gives stdout; stderr stands in the error.
+// run returns kubectl's stdout. Errors include its stderr.
 func (c kubectlCall) run(args ...string) (string, error) {
 	if c.limit == 0 {
 		c.limit = time.Minute
@@ -128,7 +128,7 @@ func (c kubectlCall) run(args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// callError is a kubectl that ended badly; Unwrap leads to its exit code.
+// callError is a failed call of kubectl. Unwrap returns the error with its exit code.
 type callError struct {
 	args   []string
 	err    error
@@ -141,20 +141,19 @@ func (e *callError) Error() string {
 
 func (e *callError) Unwrap() error { return e.err }
 
-// space is a namespace of one test.
+// space is the namespace of one test.
 type space struct {
 	t    *testing.T
 	name string
 }
 
-// newSpace makes a namespace that admits nothing but restricted pods, and
-// takes it away when the test has ended.
+// newSpace creates a namespace that only admits restricted pods, and deletes it when the test has ended.
 func newSpace(t *testing.T) *space {
 	t.Helper()
 	return newSpaceWith(t, "restricted")
 }
 
-// newSpaceWith chooses the Pod Security level: restricted, baseline, privileged.
+// newSpaceWith sets the Pod Security level: restricted, baseline, privileged.
 func newSpaceWith(t *testing.T, level string) *space {
 	t.Helper()
 	base := strings.NewReplacer("/", "-", "_", "-", "#", "").Replace(strings.ToLower(strings.TrimPrefix(t.Name(), "Test")))
@@ -166,7 +165,7 @@ func newSpaceWith(t *testing.T, level string) *space {
 		}},
 	})
 	t.Cleanup(s.close)
-	// Pods are refused until the controller has made it.
+	// Pods are refused until the controller has created the service account.
 	s.kubectl("wait", "--for=create", "serviceaccount/default", "--timeout=60s")
 	return s
 }
@@ -176,7 +175,7 @@ func (s *space) try(limit time.Duration, args ...string) (string, error) {
 	return kubectlCall{namespace: s.name, limit: limit}.run(args...)
 }
 
-// kubectl runs kubectl in the namespace; the test ends if that fails.
+// kubectl runs kubectl in the namespace. The test fails if kubectl does.
 func (s *space) kubectl(args ...string) string {
 	s.t.Helper()
 	out, err := s.try(time.Minute, args...)
@@ -198,20 +197,20 @@ func (s *space) apply(objects ...any) {
 	require.NoError(s.t, err)
 }
 
-// close shows what a failed test left, and removes the namespace without
-// waiting for it. No worker of any test may have had a token.
+// close prints what a failed test left, and deletes the namespace without waiting. It fails the test if a worker
+// had a token.
 func (s *space) close() {
 	s.checkTokens()
 	s.checkHangs()
 	if s.t.Failed() {
 		s.show()
 		if os.Getenv("MUSTER_E2E_KEEP") != "" {
-			s.t.Logf("kept: kubectl --namespace %s get pods", s.name)
+			s.t.Logf("the namespace is kept: kubectl --namespace %s get pods", s.name)
 			return
 		}
 	}
 	if _, err := s.try(time.Minute, "delete", "namespace", s.name, "--wait=false"); err != nil {
-		s.t.Logf("namespace %s stays: %v", s.name, err)
+		s.t.Logf("namespace %s was not deleted: %v", s.name, err)
 	}
 }
 
@@ -234,12 +233,12 @@ func (s *space) show() {
 			section("log of "+name, "logs", name, "--all-containers", "--tail=60")
 		}
 	}
-	// At once: in the test's own log it would stand behind the assertion, and hide it.
+	// Print it at once: in the test's own log it would come after the assertion, and hide it.
 	fmt.Printf("--- what %s left\n%s", s.t.Name(), b.String())
 }
 
-// record writes the raw numbers of a figure and its row, and logs it. A row
-// that misses its bar fails the test.
+// record writes the raw numbers of a figure and its row, and logs the row. A row that misses its bar fails the
+// test.
 func record(t *testing.T, row figure.Row, raw map[string]figure.Series) {
 	t.Helper()
 	dir, err := figure.Dir()
@@ -251,8 +250,7 @@ func record(t *testing.T, row figure.Row, raw map[string]figure.Series) {
 	require.NoError(t, figure.Missed(kept))
 }
 
-// pairRatios divides pair by pair: what else goes on in the machine disturbs
-// both halves of a pair alike.
+// pairRatios divides pair by pair: other load on the machine affects both halves of a pair.
 func pairRatios(over, under []float64) []float64 {
 	var all []float64
 	for i := range over {
@@ -261,17 +259,17 @@ func pairRatios(over, under []float64) []float64 {
 	return all
 }
 
-// hangAfter is what launchers of jobs that do something are given: long beside
-// what befalls them, short beside minutes.
+// hangAfter is --hang-after of launchers whose jobs are not idle: long compared to faults, and short compared to
+// minutes.
 const hangAfter = "20s"
 
-// hangReports counts, for each launcher so far, the hangs that it has reported.
+// hangReports has the number of hangs that each launcher has reported so far.
 var hangReports struct {
 	sync.Mutex
 	samples []float64
 }
 
-// checkHangs: no job here hangs but the one named so, and a launcher that says so is wrong.
+// checkHangs fails the test if a launcher reported a hang. No job here hangs, except the job with that name.
 func (s *space) checkHangs() {
 	names, err := s.try(time.Minute, "get", "pods", "-l", "muster.dev/role=launcher", "-o", "name")
 	if err != nil {
@@ -283,7 +281,7 @@ func (s *space) checkHangs() {
 	for _, name := range strings.Fields(names) {
 		log, err := s.try(time.Minute, "logs", name)
 		if err != nil || name == "pod/hangs-launcher" {
-			continue // it never ran, or its node is gone
+			continue // it never ran, or its node is lost
 		}
 		if dir := os.Getenv("MUSTER_OUT"); dir != "" {
 			assert.NoError(s.t, hangs.Note(dir, "e2e", s.t.Name()+" "+name, 0, log))

@@ -1,7 +1,7 @@
 """notebook.py PAGE NAME IMAGE: runs the notebook of docs/guides/python.md, with the installed package.
 
-The API server is made to end watches after a second, and the first watch begins where
-the server remembers nothing any more (410). Ends with 0 when all was as the page says.
+The API server ends each watch after a second, and the first watch begins at a version that
+the server no longer has (410). Exits with 0 if everything was as the page says.
 """
 import re
 import sys
@@ -34,7 +34,7 @@ def brief(stream):
 
 watch.Watch.stream = brief(watch.Watch.stream)
 
-# Four ranks over two workers say who they are, and take longer than a watch.
+# Four ranks on two workers print their numbers, and run longer than a watch.
 program = """
 import os, time
 time.sleep(4)

@@ -21,7 +21,7 @@ import (
 	"github.com/musterhq/muster/test/suite/page"
 )
 
-// agentDir builds the agent as it stands here, for commands that people type.
+// agentDir builds the agent from this checkout, for the pasted commands.
 func agentDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,7 +32,7 @@ func agentDir(t *testing.T) string {
 	return dir
 }
 
-// home writes a kubeconfig whose namespace is the space's, and gives its path.
+// home writes a kubeconfig with the space's namespace, and returns its path.
 func (s *space) home(dir string) string {
 	s.t.Helper()
 	text, err := s.try(time.Minute, "config", "view", "--raw", "--flatten")
@@ -44,8 +44,7 @@ func (s *space) home(dir string) string {
 	return path
 }
 
-// shell runs lines as somebody would type them: in dir, with agent and kubectl, in the
-// namespace.
+// shell runs lines as a user would type them: in dir, with agent and kubectl, in the namespace.
 func (s *space) shell(dir, bin, kubeconfig, lines string) (string, error) {
 	ctx, stop := context.WithTimeout(s.t.Context(), 4*time.Minute)
 	defer stop()
@@ -57,8 +56,7 @@ func (s *space) shell(dir, bin, kubeconfig, lines string) (string, error) {
 	return string(out), err
 }
 
-// checkout copies the files of the repository, as they are now, with our images in the
-// places of the released ones.
+// checkout copies the current files of the repository. In the copy, our images replace the released ones.
 func checkout(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -74,11 +72,11 @@ func checkout(t *testing.T) string {
 	return dir
 }
 
-// released is where the released images are, which no test can pull.
+// released is the registry of the released images, which no test can pull.
 const released = "ghcr.io/musterhq/"
 
-// paste does what a page says, in the order of its blocks: it writes the manifests that
-// have a name, and runs the commands, those for a launcher in one.
+// paste does what a page says, in the order of its blocks. It writes the named manifests and runs the commands.
+// Commands for a launcher run in a launcher's pod.
 func (s *space) paste(name string, blocks []page.Block, w world) {
 	s.t.Helper()
 	dir := checkout(s.t)
@@ -119,8 +117,7 @@ func (s *space) paste(name string, blocks []page.Block, w world) {
 	}
 }
 
-// pasteInLauncher runs commands in the launcher's pod of a job of their own, which no
-// agent run has used before.
+// pasteInLauncher runs commands in the launcher's pod of a new job, in which no agent run has run before.
 func (s *space) pasteInLauncher(b page.Block, text string) {
 	s.t.Helper()
 	j := job{name: fmt.Sprintf("line%d", b.Line), image: "openmpi", workers: 4, slots: 2, edit: func(pod *corev1.Pod) {
@@ -136,7 +133,7 @@ func (s *space) pasteInLauncher(b page.Block, text string) {
 	s.t.Logf("%s, in a launcher\n$ %s%s%s", b.At(), text, got.stdout, got.stderr)
 }
 
-// TestPasteReadme pastes README.md, whose own command installs the controller.
+// TestPasteReadme pastes README.md. Its own command installs the controller.
 func TestPasteReadme(t *testing.T) {
 	pages, err := page.Pages("../..")
 	require.NoError(t, err)
@@ -145,7 +142,7 @@ func TestPasteReadme(t *testing.T) {
 	s.kubectl("-n", "muster-system", "rollout", "status", "deployment/muster-controller", "--timeout=60s")
 }
 
-// TestPastePages pastes every page of docs, each into a namespace that has never seen it.
+// TestPastePages pastes every page of docs, each in a new namespace.
 func TestPastePages(t *testing.T) {
 	withController(t)
 	foreignKinds(t)
@@ -158,36 +155,36 @@ func TestPastePages(t *testing.T) {
 		}
 		t.Run(strings.TrimSuffix(strings.TrimPrefix(name, "docs/"), ".md"), func(t *testing.T) {
 			t.Parallel()
-			s := newSpaceWith(t, "baseline") // images of old run as root
+			s := newSpaceWith(t, "baseline") // old images run as root
 			w := worldOf(name)
 			if w.prepare != nil {
 				w.prepare(s)
 			}
 			s.paste(name, blocks, w)
 			if strings.HasPrefix(name, "docs/moving/") && !w.keeps {
-				require.Empty(t, s.ljs(), "the way back leaves no job")
+				require.Empty(t, s.ljs(), "the page's way back must leave no job")
 			}
 		})
 	}
 }
 
-// world is what a page leaves to its reader: programs, files, objects.
+// world is what a page assumes: programs, files and objects.
 type world struct {
-	files   map[string]string // beside the page's own
-	words   []string          // old, new: before those of standIns
+	files   map[string]string // in addition to the page's own
+	words   []string          // pairs of old and new text, applied before those of standIns
 	before  string            // commands
 	prepare func(*space)
 	keeps   bool // the page's jobs stay, because it has no way back
 }
 
-// standIns are the images and programs of the pages' examples, and the hardware.
+// standIns returns replacements for the images, programs and hardware of the pages' examples.
 func standIns(namespace string) []string {
 	return []string{
 		"registry.example.com/pi:1", image("openmpi"), "registry.example.com/train:1", image("openmpi"),
 		"repo/pi:1", image("openmpi"), "repo/bert:2", image("openmpi"), "python:3.12-slim", image("openmpi"),
 		"/opt/pi", "/opt/muster-test/pi", "mpirun, ./pi", "mpirun, /opt/muster-test/pi", "mpirun ./pi", "mpirun /opt/muster-test/pi",
 		"mpirun ./solver", "mpirun /opt/muster-test/pi",
-		"limits: {nvidia.com/gpu: 8}", "requests: {cpu: 10m}", // the cluster has none
+		"limits: {nvidia.com/gpu: 8}", "requests: {cpu: 10m}", // the cluster has no GPUs
 		"namespace research", "namespace " + namespace, "-n research", "-n " + namespace,
 		"--timeout=5m", "--timeout=100s", "--timeout=1h", "--timeout=200s",
 	}
@@ -218,7 +215,7 @@ spec:
 
 func job1(name string) string { return strings.ReplaceAll(mnist, "NAME", name) }
 
-// worldOf is what the page needs besides standIns.
+// worldOf returns what the page needs besides standIns.
 func worldOf(name string) world {
 	switch name {
 	case "docs/moving/convert.md":
@@ -232,7 +229,7 @@ func worldOf(name string) world {
 	case "docs/guides/metrics.md":
 		return world{files: map[string]string{"train.log": "step 1 images/sec: 215.3\n"}, words: []string{"python train.py", printMetrics}}
 	case "docs/moving/trainer-v2.md":
-		return world{before: "kubectl apply -f train.yaml"} // as somebody has it who comes from there
+		return world{before: "kubectl apply -f train.yaml"} // as a user who moves from there has it
 	case "docs/guides/deepspeed.md", "docs/guides/jax.md", "docs/guides/pytorch.md", "docs/guides/tensorflow.md", "docs/guides/xgboost.md":
 		return world{files: map[string]string{"train.py": "import os\nprint(len(os.environ), 'variables')\n"}}
 	case "docs/guides/python.md":
@@ -247,7 +244,7 @@ func worldOf(name string) world {
 	return world{}
 }
 
-// corpus is the claim with the data of docs/guides/submit.md, and a volume for it.
+// corpus creates the claim with the data of docs/guides/submit.md, and a volume for it.
 func (s *space) corpus() {
 	spec := map[string]any{"accessModes": []string{"ReadWriteMany"}, "storageClassName": ""}
 	volume := map[string]any{"capacity": map[string]any{"storage": "1Gi"}, "accessModes": spec["accessModes"], "hostPath": map[string]any{"path": "/tmp/corpus", "type": "DirectoryOrCreate"},
@@ -263,9 +260,8 @@ func (s *space) corpus() {
 	})
 }
 
-// foreignKinds are those of the projects that people come from, for a cluster on which
-// their operators are not installed: objects can be made, and nobody looks at them. Kinds
-// that are there stay as they are.
+// foreignKinds creates the kinds of the projects that users move from, for a cluster without their operators:
+// objects can be created, but no controller watches them. It does not change existing kinds.
 func foreignKinds(t *testing.T) {
 	t.Helper()
 	for _, k := range []struct {

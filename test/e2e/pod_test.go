@@ -24,17 +24,16 @@ import (
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
-// ended is a container that has ended.
+// ended is the result of a container that has ended.
 type ended struct {
 	code     int
-	log      string // stdout and stderr, as they came
+	log      string // stdout and stderr, in the order of writing
 	message  string // termination message
 	started  time.Time
 	finished time.Time
 }
 
-// end waits until the first container of a pod has ended, and reads what it
-// left.
+// end waits until the first container of a pod has ended, and reads its result.
 func (s *space) end(pod string, limit time.Duration) ended {
 	s.t.Helper()
 	status := s.terminated(pod, limit)
@@ -44,8 +43,7 @@ func (s *space) end(pod string, limit time.Duration) ended {
 	}
 }
 
-// terminated waits until the first container of a pod has ended, however often
-// the API server goes away meanwhile.
+// terminated waits until the first container of a pod has ended. The API server may be down meanwhile.
 func (s *space) terminated(pod string, limit time.Duration) corev1.ContainerStateTerminated {
 	s.t.Helper()
 	deadline := time.Now().Add(limit)
@@ -60,7 +58,7 @@ func (s *space) terminated(pod string, limit time.Duration) corev1.ContainerStat
 	return *s.pod(pod).Status.ContainerStatuses[0].State.Terminated
 }
 
-// report is what the launcher wrote for --report.
+// report returns the launcher's --report.
 func (s *space) report(e ended) report.Report {
 	s.t.Helper()
 	var r report.Report
@@ -76,7 +74,7 @@ func (s *space) pod(name string) corev1.Pod {
 	return pod
 }
 
-// read fills object with what a get of kubectl gives.
+// read decodes the output of a get of kubectl into object.
 func (s *space) read(object any, get ...string) {
 	s.t.Helper()
 	require.NoError(s.t, json.Unmarshal([]byte(s.kubectl(append(get, "-o", "json")...)), object))
@@ -90,7 +88,7 @@ func (s *space) pods() []corev1.Pod {
 	return list.Items
 }
 
-// logs gives what a pod has written so far.
+// logs returns the output of a pod so far.
 func (s *space) logs(pod string) string {
 	s.t.Helper()
 	return s.kubectl("logs", pod)
@@ -107,13 +105,13 @@ func (s *space) ready(limit time.Duration, pods ...string) {
 	require.NoError(s.t, err)
 }
 
-// result is what a command that ran through kubectl exec came to.
+// result is the result of a command that ran through kubectl exec.
 type result struct {
 	code           int
 	stdout, stderr string
 }
 
-// exec runs a command in a pod as people do, by kubectl exec.
+// exec runs a command in a pod with kubectl exec, as users do.
 func (s *space) exec(limit time.Duration, pod string, command ...string) result {
 	s.t.Helper()
 	out, err := s.try(limit, append([]string{"exec", pod, "--"}, command...)...)
@@ -126,7 +124,7 @@ func (s *space) exec(limit time.Duration, pod string, command ...string) result 
 	return result{stdout: out}
 }
 
-// lines are a container's lines as they come.
+// lines are the lines of a container as they are written.
 type lines struct {
 	s    *space
 	pod  string
@@ -134,7 +132,7 @@ type lines struct {
 	seen []string
 }
 
-// follow reads a pod's log from its first line on, until the container ends.
+// follow reads a pod's log from its first line until the container ends.
 func (s *space) follow(pod string) *lines {
 	s.t.Helper()
 	// There is no log before there is a container, and `logs -f` does not wait for one.
@@ -160,12 +158,12 @@ func (s *space) follow(pod string) *lines {
 	s.t.Cleanup(func() {
 		cancel()
 		reader.Wait()
-		_ = cmd.Wait() // we ended it
+		_ = cmd.Wait() // we have killed it
 	})
 	return l
 }
 
-// until waits for a line that holds word, and gives it.
+// until waits for a line that contains word, and returns it.
 func (l *lines) until(limit time.Duration, word string) string {
 	l.s.t.Helper()
 	timeout := time.After(limit)
@@ -185,7 +183,7 @@ func (l *lines) until(limit time.Duration, word string) string {
 	}
 }
 
-// drain reads on until the container has ended.
+// drain reads lines until the container has ended.
 func (l *lines) drain(limit time.Duration) {
 	l.s.t.Helper()
 	timeout := time.After(limit)
@@ -197,12 +195,12 @@ func (l *lines) drain(limit time.Duration) {
 			}
 			l.seen = append(l.seen, line)
 		case <-timeout:
-			l.s.t.Fatalf("%s has not ended within %s:\n%s", l.pod, limit, strings.Join(l.seen, "\n"))
+			l.s.t.Fatalf("%s did not end within %s:\n%s", l.pod, limit, strings.Join(l.seen, "\n"))
 		}
 	}
 }
 
-// job is the job of manifests/pi.yaml in other words.
+// job describes the job of manifests/pi.yaml with changes.
 type job struct {
 	name    string
 	image   string // of images/: openmpi, mpich
@@ -210,19 +208,19 @@ type job struct {
 	slots   int
 	flags   []string // of agent run, besides --job, --workers, --slots and --report
 	command []string
-	words   bool              // the termination message is agent's own words, not its report
-	edit    func(*corev1.Pod) // changes a pod before it is created; nil: as it stands
+	words   bool              // the termination message is the launcher's message, not its report
+	edit    func(*corev1.Pod) // changes a pod before it is created; nil: no change
 }
 
-// reportPath is where launchers write their report: their files are gone when
-// a test wants it, the termination message is not.
+// reportPath is where launchers write their report. A test reads it after the launcher's files are deleted, when
+// only the termination message is left.
 const reportPath = corev1.TerminationMessagePathDefault
 
 func (j job) launcherName() string    { return j.name + "-launcher" }
 func (j job) workerName(i int) string { return fmt.Sprintf("%s-worker-%d", j.name, i) }
 func image(name string) string        { return "localhost/muster-" + name + ":dev" }
 
-// manifest gives the objects of manifests/pi.yaml.
+// manifest returns the objects of manifests/pi.yaml.
 func manifest(t *testing.T) (access []map[string]any, pods []corev1.Pod) {
 	t.Helper()
 	text, err := os.ReadFile("manifests/pi.yaml")
@@ -243,7 +241,7 @@ func manifest(t *testing.T) (access []map[string]any, pods []corev1.Pod) {
 	return access, pods
 }
 
-// access gives the ServiceAccount, the Role and the RoleBinding.
+// access returns the ServiceAccount, the Role and the RoleBinding.
 func (j job) access(t *testing.T) []any {
 	t.Helper()
 	objects, _ := manifest(t)
@@ -271,7 +269,7 @@ func (j job) access(t *testing.T) []any {
 	return all
 }
 
-// launcher gives the launcher's pod.
+// launcher returns the launcher's pod.
 func (j job) launcher(t *testing.T) corev1.Pod {
 	t.Helper()
 	_, pods := manifest(t)
@@ -281,7 +279,7 @@ func (j job) launcher(t *testing.T) corev1.Pod {
 	if !j.words {
 		args = append(args, "--report="+reportPath)
 	}
-	if !strings.Contains(strings.Join(j.command, " "), "sleep") { // else it does nothing, and it is meant to
+	if !strings.Contains(strings.Join(j.command, " "), "sleep") { // a job that sleeps is meant to be idle
 		args = append(args, "--hang-after="+hangAfter)
 	}
 	args = append(append(args, j.flags...), "--")
@@ -289,7 +287,7 @@ func (j job) launcher(t *testing.T) corev1.Pod {
 	return j.edited(pod)
 }
 
-// worker gives the pod of worker i.
+// worker returns the pod of worker i.
 func (j job) worker(t *testing.T, i int) corev1.Pod {
 	t.Helper()
 	_, pods := manifest(t)
@@ -313,7 +311,7 @@ func (j job) edited(pod corev1.Pod) corev1.Pod {
 	return pod
 }
 
-// objects gives everything of the job.
+// objects returns all objects of the job.
 func (j job) objects(t *testing.T) []any {
 	t.Helper()
 	all := append(j.access(t), j.launcher(t))
@@ -323,7 +321,7 @@ func (j job) objects(t *testing.T) []any {
 	return all
 }
 
-// start creates everything of the job at once.
+// start creates all objects of the job at once.
 func (s *space) start(j job) {
 	s.t.Helper()
 	s.apply(j.objects(s.t)...)

@@ -19,21 +19,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// process is a process of a pod's first container, as the machine sees it: the
-// nodes of test/lab/cluster are namespaces of this machine.
+// process is a process of a pod's first container, seen from this machine: the nodes of test/lab/cluster are
+// namespaces of this machine.
 type process struct {
-	pid   int    // here
+	pid   int    // on this machine
 	inner int    // in its container
-	argv  string // words joined by blanks
+	argv  string // arguments, joined by spaces
 }
 
-// isAttach tells the bridge of a link.
+// isAttach reports whether the process is the bridge of a link.
 func (p process) isAttach() bool {
 	words := strings.Fields(p.argv)
 	return len(words) > 1 && filepath.Base(words[0]) == "agent" && words[1] == "attach"
 }
 
-// containerID is the bare id of a pod's first container.
+// containerID returns the plain id of a pod's first container.
 func containerID(pod corev1.Pod) string {
 	if len(pod.Status.ContainerStatuses) == 0 {
 		return ""
@@ -42,8 +42,7 @@ func containerID(pod corev1.Pod) string {
 	return id
 }
 
-// processesOf finds the living processes of pods' first containers, by pod.
-// Zombies are not counted.
+// processesOf returns the living processes of the pods' first containers, by pod. Zombies are not included.
 func processesOf(t *testing.T, pods []corev1.Pod) map[string][]process {
 	t.Helper()
 	byID := map[string]string{}
@@ -75,7 +74,7 @@ func processesOf(t *testing.T, pods []corev1.Pod) map[string][]process {
 	return found
 }
 
-// killFirst kills PID 1 of pods' first containers from the node, all at once.
+// killFirst kills PID 1 of the pods' first containers from the node, all at the same time.
 func killFirst(t *testing.T, pods ...corev1.Pod) {
 	t.Helper()
 	killed := 0
@@ -87,11 +86,11 @@ func killFirst(t *testing.T, pods ...corev1.Pod) {
 			}
 		}
 	}
-	require.Equal(t, len(pods), killed, "first processes found")
+	require.Equal(t, len(pods), killed, "number of PID 1s found")
 }
 
-// left lists what is in pods' containers besides PID 1, bridges of links too.
-// It looks until there is nothing, or limit has passed.
+// left returns the processes in the pods' containers besides PID 1, including bridges of links. It polls until
+// there is none, or the time limit is reached.
 func left(t *testing.T, pods []corev1.Pod, limit time.Duration) (words []string) {
 	t.Helper()
 	for deadline := time.Now().Add(limit); ; time.Sleep(200 * time.Millisecond) {
@@ -113,15 +112,14 @@ var numberedLine = regexp.MustCompile(`(?m)^(?:(\S+Z) )?line (\d+) (\d+)$`)
 
 var numberedTotal = regexp.MustCompile(`(?m)^total (\d+) (\d+)$`)
 
-// numbered is what came of ranks that wrote "line RANK NUMBER", from 0 on.
+// numbered is the result of ranks that wrote "line RANK NUMBER", from 0 on.
 type numbered struct {
-	lines, wrong int               // expected; lost, doubled, or not as they should be
-	begun        map[int]time.Time // each rank's first line, where log has times
+	lines, wrong int               // expected lines; lines that are lost, doubled, or changed
+	begun        map[int]time.Time // each rank's first line, if the log has times
 }
 
-// countNumbered compares the lines in log with what was written: perRank lines,
-// or, where that is 0, what each rank says itself by "total RANK LINES". With --timestamps
-// log has the kubelet's time in front of each line.
+// countNumbered compares the lines in log with the expected ones: perRank lines, or, if that is 0, the number that
+// each rank reports with "total RANK LINES". With --timestamps, log has the kubelet's time before each line.
 func countNumbered(log string, ranks, perRank int) numbered {
 	n := numbered{begun: map[int]time.Time{}}
 	seen := map[[2]int]int{}
@@ -145,7 +143,7 @@ func countNumbered(log string, ranks, perRank int) numbered {
 			want = totals[rank]
 		}
 		if want == 0 {
-			n.wrong++ // it never said how many
+			n.wrong++ // the rank never reported a total
 		}
 		n.lines += want
 		for i := range want {
@@ -159,14 +157,14 @@ func countNumbered(log string, ranks, perRank int) numbered {
 	return n
 }
 
-// rawLoad is testdata/sessions.py: a raw session of `agent rsh` to each worker,
-// with numbered lines both ways at the same pace.
+// rawLoad describes testdata/sessions.py: a raw session of `agent rsh` to each worker, with numbered lines at the
+// same pace in both directions.
 type rawLoad struct {
 	seconds, beat float64
 	lines         int // each beat
 }
 
-// command is what the launcher runs.
+// command returns the launcher's command.
 func (l rawLoad) command(t *testing.T, j job) []string {
 	t.Helper()
 	script, err := os.ReadFile("testdata/sessions.py")
@@ -179,10 +177,10 @@ func (l rawLoad) command(t *testing.T, j job) []string {
 	return command
 }
 
-// total is how many lines a session has, each way.
+// total returns how many lines a session has in each direction.
 func (l rawLoad) total() int { return int(math.Round(l.seconds/l.beat)) * l.lines }
 
-// rawSession is what the script prints of a session.
+// rawSession is what the script prints for a session.
 type rawSession struct {
 	Host     string `json:"host"`
 	Code     int    `json:"code"`
@@ -198,7 +196,7 @@ type rawSession struct {
 	Said     string `json:"said"`
 }
 
-// sessions reads what the script printed.
+// sessions returns what the script printed.
 func (l rawLoad) sessions(t *testing.T, log string) []rawSession {
 	t.Helper()
 	var all []rawSession
@@ -212,8 +210,8 @@ func (l rawLoad) sessions(t *testing.T, log string) []rawSession {
 	return all
 }
 
-// wrong counts lines that were lost, doubled or changed, by their numbers and
-// by both ends' SHA-256.
+// wrong returns the number of lines that were lost, doubled or changed, according to their numbers and both ends'
+// SHA-256.
 func (l rawLoad) wrong(t *testing.T, sessions []rawSession) (wrong, lines int) {
 	t.Helper()
 	for _, one := range sessions {
@@ -221,7 +219,7 @@ func (l rawLoad) wrong(t *testing.T, sessions []rawSession) (wrong, lines int) {
 		wrong += one.Wrong + abs(one.Received-one.Wrote) + abs(one.Sent-one.Arrive)
 		if one.SentSum != one.Arrived || one.Written != one.Got {
 			wrong++
-			t.Errorf("%s: what arrived is not what was sent: %+v", one.Host, one)
+			t.Errorf("%s: received bytes differ from the sent ones: %+v", one.Host, one)
 		}
 	}
 	return wrong, lines

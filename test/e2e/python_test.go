@@ -27,7 +27,7 @@ import (
 	"github.com/musterhq/muster/test/suite/program"
 )
 
-// pageRole is the Role in the YAML of a page of docs, and the text around it.
+// pageRole returns the Role in the YAML of a page of docs, and the whole YAML block.
 func pageRole(t *testing.T, page string) (role rbacv1.Role, text string) {
 	t.Helper()
 	found := regexp.MustCompile("(?s)\n```yaml\n(.*?\n)```\n").FindSubmatch([]byte(page))
@@ -38,7 +38,7 @@ func pageRole(t *testing.T, page string) (role rbacv1.Role, text string) {
 	return role, text
 }
 
-// lacksVerb gives the role without one verb of one rule, under another name.
+// lacksVerb returns the role without one verb of one rule, under another name.
 func lacksVerb(role rbacv1.Role, rule int, verb string) rbacv1.Role {
 	less := *role.DeepCopy()
 	less.Name = fmt.Sprintf("no-%d-%s", rule, verb)
@@ -49,8 +49,8 @@ func lacksVerb(role rbacv1.Role, rule int, verb string) rbacv1.Role {
 	return less
 }
 
-// installedWheel installs the newest wheel of make wheel, and returns the directory. It is beside venv,
-// where the nodes see it.
+// installedWheel installs the newest wheel of make wheel, and returns the directory. It is beside venv, where the
+// nodes see it.
 func installedWheel(t *testing.T, venv string) string {
 	t.Helper()
 	out, err := figure.Dir()
@@ -75,8 +75,8 @@ func modified(t *testing.T, path string) time.Time {
 	return info.ModTime()
 }
 
-// TestNotebook runs docs/guides/python.md with the wheel and the rights that stand there, and sees
-// that each of these rights is needed.
+// TestNotebook runs docs/guides/python.md with the wheel and with the rights on that page, and checks that each of
+// these rights is needed.
 func TestNotebook(t *testing.T) {
 	s := newSpaceWith(t, "privileged") // the environment is mounted from the node
 	withController(t)
@@ -118,8 +118,8 @@ func TestNotebook(t *testing.T) {
 
 const componentFile = "../../images/pipelines/component.yaml"
 
-// stepPod runs a step as Pipelines does: its container, with its words, and places for
-// its outputs. keep holds them for later: the step's image has no shell.
+// stepPod returns a pod that runs a step as Pipelines does: its container and arguments, and directories for its
+// outputs. The container keep holds the outputs for later, because the step's image has no shell.
 func stepPod(name string, step pipelines.Step) corev1.Pod {
 	mount := []corev1.VolumeMount{{Name: "tmp", MountPath: "/tmp"}}
 	own := corev1.Container{Name: "main", Image: image("agent"), ImagePullPolicy: corev1.PullNever,
@@ -131,11 +131,11 @@ func stepPod(name string, step pipelines.Step) corev1.Pod {
 		Containers: []corev1.Container{own, keep},
 		Volumes:    []corev1.Volume{{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
 	}}
-	pod.Labels = map[string]string{"workflows.argoproj.io/workflow": "pipeline-x7k2p"} // of Argo, which both versions run on
+	pod.Labels = map[string]string{"workflows.argoproj.io/workflow": "pipeline-x7k2p"} // a label of Argo, on which both versions run
 	return pod
 }
 
-// output reads a file that a step left.
+// output returns a file that a step has written.
 func (s *space) output(pod, file string) string {
 	s.t.Helper()
 	return s.kubectl("exec", pod, "-c", "keep", "--", "cat", file)
@@ -157,14 +157,14 @@ func (s *space) endOf(pod, container string, limit time.Duration) (end ended) {
 	return end
 }
 
-// ljs names the LaunchJobs of the namespace.
+// ljs returns the names of the LaunchJobs of the namespace.
 func (s *space) ljs() []string {
 	s.t.Helper()
 	return strings.Fields(s.kubectl("get", "launchjobs", "-o", "name"))
 }
 
-// TestPipelines runs the component's container with what each SDK makes of the same call:
-// the job's log is the step's, its numbers are handed on, its end is the step's.
+// TestPipelines runs the component's container as each SDK compiles it from the same call. The job's log becomes
+// the step's log, its numbers are passed on, and its end is the step's end.
 func TestPipelines(t *testing.T) {
 	withController(t)
 	page, err := os.ReadFile("../../docs/guides/pipelines.md")
@@ -212,17 +212,17 @@ func TestPipelines(t *testing.T) {
 
 			bad := s.endOf("pipeline-x7k2p-2", "main", 3*time.Minute)
 			require.Equal(t, 7, bad.code, bad.log)
-			require.NotEmpty(t, s.output("pipeline-x7k2p-2", file), "an output that is missing would be the step's error")
-			require.Len(t, s.ljs(), 2, "each step has a job of its own")
+			require.NotEmpty(t, s.output("pipeline-x7k2p-2", file), "a missing output would fail the step")
+			require.Len(t, s.ljs(), 2, "each step must have its own job")
 
-			// A run that is terminated takes its job along.
+			// A run that is terminated ends its job.
 			s.apply(stepPod("pipeline-x7k2p-3", call("sleep 600")))
 			s.kubectl("wait", "--for=condition=Ready", "pod/pipeline-x7k2p-3", "--timeout=55s")
 			require.Eventually(t, func() bool { return len(s.ljs()) == 3 }, time.Minute, time.Second)
 			long := strings.TrimSpace(s.output("pipeline-x7k2p-3", good.Args[slices.Index(good.Args, "--name-file")+1]))
 			s.becomes(long, time.Minute, "running", inPhase(v1alpha1.PhaseRunning))
 			s.kubectl("delete", "pod", "pipeline-x7k2p-3", "--wait=false")
-			require.Eventually(t, func() bool { return len(s.ljs()) == 2 }, 20*time.Second, time.Second, "the job goes on")
+			require.Eventually(t, func() bool { return len(s.ljs()) == 2 }, 20*time.Second, time.Second, "the job must be deleted")
 
 			for output, at := range good.Outputs {
 				require.True(t, path.IsAbs(at), output)

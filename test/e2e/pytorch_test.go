@@ -27,7 +27,7 @@ import (
 
 const scriptsDir = "/scripts"
 
-// torchRank is what a rank of the scripts says (test/lab/frameworks/scripts/seen.py).
+// torchRank is what a rank of the scripts prints (test/lab/frameworks/scripts/seen.py).
 type torchRank struct {
 	Framework  string
 	Rank       int
@@ -40,7 +40,7 @@ type torchRank struct {
 	LocalWorld int `json:"local_world"`
 }
 
-// debianTorch is Debian's /usr with PyTorch 1.13.1.
+// debianTorch returns a volume with Debian's /usr and PyTorch 1.13.1.
 func debianTorch(t *testing.T) corev1.Volume {
 	t.Helper()
 	cmd := exec.Command("sh", "torch.sh")
@@ -52,7 +52,7 @@ func debianTorch(t *testing.T) corev1.Volume {
 		HostPath: &corev1.HostPathVolumeSource{Path: strings.TrimSpace(string(out)), Type: &directory}}}
 }
 
-// torchScripts is a volume with scripts of test/lab/frameworks.
+// torchScripts returns a ConfigMap and a volume with scripts of test/lab/frameworks.
 func torchScripts(t *testing.T, names ...string) (corev1.ConfigMap, corev1.Volume) {
 	t.Helper()
 	files := corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
@@ -66,16 +66,15 @@ func torchScripts(t *testing.T, names ...string) (corev1.ConfigMap, corev1.Volum
 		ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: files.Name}}}}
 }
 
-// TestTorch: Debian 12's PyTorch 1.13.1 over gloo, 3 workers of 2 processes on
-// both nodes, started by agent run: a plain all-reduce, and DDP, whose loss falls.
-// A script that trains alone would end with 0 as well, so each rank says what world
-// it saw.
+// TestTorch runs Debian 12's PyTorch 1.13.1 over gloo, with 3 workers of 2 processes on both nodes, started by
+// agent run: an all-reduce, and DDP, whose loss must fall. A script that trains alone would exit with 0 too, so
+// each rank prints the world that it has seen.
 func TestTorch(t *testing.T) {
 	t.Parallel()
 	usr := debianTorch(t)
 	for _, c := range []struct{ name, script string }{{"plain", "torch_sum.py"}, {"ddp", "torch_ddp.py"}} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newSpaceWith(t, "privileged") // volumes of the node's files
+			s := newSpaceWith(t, "privileged") // privileged, for volumes with files of the node
 			files, scripts := torchScripts(t, c.script, "seen.py")
 			const libraries = "/usr/lib/x86_64-linux-gnu"
 			j := job{name: "torch", image: "openmpi", workers: 3, slots: 2, flags: []string{"--framework=torch", "--procs-per-worker=2", "--output=plain"},
@@ -88,7 +87,7 @@ func TestTorch(t *testing.T) {
 					one := first(pod)
 					one.VolumeMounts = append(one.VolumeMounts, corev1.VolumeMount{Name: usr.Name, MountPath: "/usr", ReadOnly: true},
 						corev1.VolumeMount{Name: scripts.Name, MountPath: scriptsDir, ReadOnly: true})
-					// Debian's alternatives of these two lie in /etc.
+					// Debian's alternatives for these two are in /etc.
 					one.Env = append(one.Env, corev1.EnvVar{Name: "LD_LIBRARY_PATH", Value: libraries + "/blas:" + libraries + "/lapack"})
 				}}
 			s.apply(append([]any{files}, j.objects(t)...)...)
@@ -106,7 +105,7 @@ func TestTorch(t *testing.T) {
 				whole = append(whole, float64(r.World))
 				if c.name == "ddp" {
 					require.Len(t, r.Losses, 2)
-					require.True(t, *r.Same, "rank %d has a model of its own", r.Rank)
+					require.True(t, *r.Same, "rank %d has a different model", r.Rank)
 					losses = append(losses, r.Losses[1]/r.Losses[0])
 					continue
 				}
@@ -122,8 +121,8 @@ func TestTorch(t *testing.T) {
 	}
 }
 
-// torchRanks are the n ranks that the log tells of, in order: all of one world,
-// with the sum of all and the same hosts, two on each of three.
+// torchRanks returns the n ranks in the log, in order. It requires that they are in one world, with the sum of all
+// ranks and the same hosts, two ranks on each of three hosts.
 func torchRanks(t *testing.T, log string, n int) []torchRank {
 	t.Helper()
 	var all []torchRank
@@ -146,7 +145,7 @@ func torchRanks(t *testing.T, log string, n int) []torchRank {
 	return all
 }
 
-// submitRole is the Role of docs/guides/submit.md.
+// submitRole returns the Role of docs/guides/submit.md.
 func submitRole(t *testing.T) map[string]any {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/guides/submit.md")
@@ -170,8 +169,8 @@ func withScript(j *v1alpha1.LaunchJob) {
 	}
 }
 
-// TestCareStacks: one rank of three hangs, and `agent stacks JOB` on a laptop names it with its line. The
-// rights of docs/guides/submit.md are enough; without pods/exec a sentence says what is missing.
+// TestCareStacks runs three ranks, of which one hangs. `agent stacks JOB` on a user's machine names that rank with
+// its line. The rights of docs/guides/submit.md are enough. Without pods/exec, a message names the missing right.
 func TestCareStacks(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
@@ -196,7 +195,7 @@ func TestCareStacks(t *testing.T) {
 		log.until(2*time.Minute, "is there")
 	}
 
-	// The ranks have met, and reach the places where they stay.
+	// The ranks have met, and need a moment until they wait.
 	var end typed
 	require.Eventually(t, func() bool {
 		end = s.agent(agent, time.Minute, "stacks", "--kubeconfig", person, "bert")

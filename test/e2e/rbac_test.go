@@ -25,7 +25,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// bearer speaks to the API server with a token and nothing else.
+// bearer sends requests to the API server with only a token.
 type bearer struct {
 	t      *testing.T
 	server string
@@ -33,7 +33,7 @@ type bearer struct {
 	http   *http.Client
 }
 
-// asLauncher takes the token out of a launcher that runs.
+// asLauncher returns a bearer with the token of a running launcher.
 func (s *space) asLauncher(pod string) bearer {
 	s.t.Helper()
 	var config struct {
@@ -58,7 +58,7 @@ func (s *space) asLauncher(pod string) bearer {
 		http: &http.Client{Transport: transport, Timeout: 20 * time.Second}}
 }
 
-// do makes one request and gives the answer's status and body.
+// do sends one request and returns the status and body of the answer.
 func (b bearer) do(method, path string, body any) (int, []byte) {
 	b.t.Helper()
 	text, err := json.Marshal(body)
@@ -75,8 +75,8 @@ func (b bearer) do(method, path string, body any) (int, []byte) {
 	return answer.StatusCode, text
 }
 
-// rules are the rights of the token in a namespace, as the API server tells
-// them, without those that everybody has.
+// rules returns the rights of the token in a namespace as reported by the API server, without the rights that every
+// user has.
 func (b bearer) rules(namespace string) []string {
 	b.t.Helper()
 	review := authv1.SelfSubjectRulesReview{Spec: authv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
@@ -88,7 +88,7 @@ func (b bearer) rules(namespace string) []string {
 	var rules []string
 	for _, rule := range review.Status.ResourceRules {
 		if slices.Equal(rule.APIGroups, []string{"authorization.k8s.io"}) || slices.Equal(rule.APIGroups, []string{"authentication.k8s.io"}) {
-			continue // everybody may ask who they are and what they may do
+			continue // every user may ask for their own identity and rights
 		}
 		rules = append(rules, fmt.Sprintf("%v %v %v %v", rule.APIGroups, rule.Resources, rule.Verbs, rule.ResourceNames))
 	}
@@ -96,8 +96,8 @@ func (b bearer) rules(namespace string) []string {
 	return rules
 }
 
-// TestRights: what the launcher's token may do is what its job needs, to the
-// letter: list and watch pods, start the agent in the job's own workers.
+// TestRights checks that the launcher's token has exactly the rights that its job needs: to list and watch pods,
+// and to start the agent in the job's own workers.
 func TestRights(t *testing.T) {
 	t.Parallel()
 	s, other := newSpace(t), newSpace(t)
@@ -124,7 +124,7 @@ func TestRights(t *testing.T) {
 	}{
 		{"GET", here + "/pods", http.StatusOK},
 		{"GET", here + "/pods?watch=true&timeoutSeconds=1", http.StatusOK},
-		{"GET", here + "/pods/rights-worker-0/exec?command=true&stdout=true", http.StatusBadRequest}, // no upgrade was asked for
+		{"GET", here + "/pods/rights-worker-0/exec?command=true&stdout=true", http.StatusBadRequest}, // the request has no upgrade
 		{"POST", here + "/pods/rights-worker-1/exec?command=true&stdout=true", http.StatusBadRequest},
 	} {
 		code, text := b.do(row.method, row.path, nil)
@@ -146,7 +146,7 @@ type apiCall struct {
 	body         any
 }
 
-// deniedCalls are requests that a launcher's token must not be good for.
+// deniedCalls returns requests that the API server must refuse for a launcher's token.
 func deniedCalls(here, there string) []apiCall {
 	pod := map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "new"}, "spec": map[string]any{
 		"containers": []any{map[string]any{"name": "c", "image": image("agent")}}}}
@@ -154,12 +154,12 @@ func deniedCalls(here, there string) []apiCall {
 	rbac := "/apis/rbac.authorization.k8s.io/v1" + strings.TrimPrefix(here, "/api/v1")
 	more := map[string]any{"rules": []any{map[string]any{"apiGroups": []string{"*"}, "resources": []string{"*"}, "verbs": []string{"*"}}}}
 	calls := []apiCall{
-		// Pods that are not the job's workers, among them its own launcher.
+		// Pods that are not workers of the job, including its own launcher.
 		{"GET", here + "/pods/stranger-worker-0/exec?command=true&stdout=true", nil},
 		{"POST", here + "/pods/stranger-worker-0/exec?command=true&stdout=true", nil},
 		{"POST", here + "/pods/rights-launcher/exec?command=true&stdout=true", nil},
-		{"POST", here + "/pods/rights-worker-2/exec?command=true&stdout=true", nil}, // not there yet
-		// Its workers, in other ways.
+		{"POST", here + "/pods/rights-worker-2/exec?command=true&stdout=true", nil}, // does not exist yet
+		// Other access to its workers.
 		{"GET", here + "/pods/rights-worker-0", nil},
 		{"GET", here + "/pods/rights-worker-0/log", nil},
 		{"POST", here + "/pods/rights-worker-0/attach?stdout=true", nil},
@@ -172,7 +172,7 @@ func deniedCalls(here, there string) []apiCall {
 		{"DELETE", here + "/pods/rights-worker-0", nil},
 		{"DELETE", here + "/pods", nil},
 		{"POST", here + "/pods", pod},
-		// What else is there.
+		// Other resources.
 		{"GET", here + "/secrets", nil},
 		{"GET", here + "/secrets/treasure", nil},
 		{"GET", here + "/configmaps", nil},
@@ -184,7 +184,7 @@ func deniedCalls(here, there string) []apiCall {
 			"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
 			"subjects": []any{map[string]any{"kind": "ServiceAccount", "name": "rights-launcher"}}}},
 		{"POST", "/apis/batch/v1" + strings.TrimPrefix(here, "/api/v1") + "/jobs", nil},
-		// Elsewhere.
+		// Other namespaces.
 		{"GET", there + "/pods", nil},
 		{"GET", there + "/pods?watch=true&timeoutSeconds=1", nil},
 		{"GET", there + "/pods/stranger-worker-0", nil},
@@ -199,7 +199,7 @@ func deniedCalls(here, there string) []apiCall {
 	return calls
 }
 
-// lacking takes one verb away from the rule for a resource.
+// lacking removes one verb from the rule for a resource.
 func lacking(resource, verb string) func(*rbacv1.Role) {
 	return func(role *rbacv1.Role) {
 		for i, rule := range role.Rules {
@@ -210,8 +210,8 @@ func lacking(resource, verb string) func(*rbacv1.Role) {
 	}
 }
 
-// TestRightsDropped: each right taken away in turn; the launcher says which one
-// is missing, and the rule that gives it. Whole rules are among TestExplainLinks.
+// TestRightsDropped removes one right at a time. The launcher must report which right is missing, and print the
+// rule that grants it. TestExplainLinks removes whole rules.
 func TestRightsDropped(t *testing.T) {
 	t.Parallel()
 	const rule = `^hint: add this rule to the Role .* namespace NS: `
@@ -221,8 +221,7 @@ func TestRightsDropped(t *testing.T) {
 			says: []string{`^agent: .*list pods.* forbidden: User .* cannot list resource "pods"`, rule + `.*"pods".*\["list", "watch"\]`},
 		},
 		{
-			// What a launcher lists it can begin with; for the worker that comes
-			// later it needs the watch.
+			// A launcher can start with the pods that it lists. For a worker that comes later it needs the watch.
 			name: "nowatchverb", workers: 2, created: 1, code: names.ExitForbidden, role: lacking("pods", "watch"), within: 75 * time.Second,
 			says: []string{`^agent: 1/2 ready, .*Forbidden: the launcher may not watch pods`,
 				`^agent: (wait for workers: )?watch pods: .* is forbidden: User .* cannot watch resource "pods"`, rule + `.*"pods".*\["list", "watch"\]`},
@@ -235,20 +234,20 @@ func TestRightsDropped(t *testing.T) {
 				rule + `.*pods/exec.*\["get", "create"\], resourceNames: \[\.\.\.\]}, with the names of all workers`},
 		},
 		{
-			// SPDY asks for create alone.
+			// SPDY needs create only.
 			name: "noexecget", role: lacking("pods/exec", "get"),
 			says: []string{`^agent: 1/1 ready`},
 		},
 		{
-			// Then it is a WebSocket, of which API servers before 1.35 ask for get alone,
-			// later ones for both: the row says which of the two this one is.
+			// Then the launcher uses a WebSocket. API servers before 1.35 require get only, later ones require
+			// both: the expected code depends on the version.
 			name: "noexeccreate", code: execWithoutCreate(t), role: lacking("pods/exec", "create"),
 			says: []string{`^agent: (1/1 ready|.*cannot create resource "pods/exec")`},
 		},
 	})
 }
 
-// execWithoutCreate is the exit code of a launcher that has get of pods/exec only.
+// execWithoutCreate returns the exit code of a launcher that has only get of pods/exec.
 func execWithoutCreate(t *testing.T) int {
 	t.Helper()
 	var version struct {

@@ -17,9 +17,8 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// locked makes a pod as closed as Kubernetes can: a uid that no passwd file
-// knows, a root file system that cannot be written, nothing mounted to write
-// to, no capability, no privilege to be gained, the runtime's seccomp profile.
+// locked restricts a pod as far as Kubernetes can. It sets a uid without a passwd entry, a read-only root file
+// system, no writable mounts, no capabilities, no privilege escalation, and the runtime's seccomp profile.
 func locked(uid int64) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		yes, no := true, false
@@ -34,11 +33,10 @@ func locked(uid int64) func(*corev1.Pod) {
 	}
 }
 
-// randomUID is one like those that OpenShift gives a namespace.
+// randomUID returns a uid like those that OpenShift assigns to a namespace.
 func randomUID() int64 { return 1_000_000_000 + rand.Int64N(1_000_000_000) }
 
-// probeJail prints a line for each thing that a locked pod must not have, and
-// "locked" at the end.
+// probeJail prints a line for each thing that a locked pod must not have, and "locked" at the end.
 const probeJail = `
 for d in / /tmp /var/tmp /run /muster /etc/mpi /opt/muster-test "$PWD"; do
 	if touch "$d/x" 2>/dev/null; then echo "can write to $d"; fi
@@ -53,13 +51,12 @@ while read -r name value; do
 done </proc/self/status
 echo locked`
 
-// TestRestricted: pods of a namespace that enforces Pod Security "restricted",
-// as closed as they can be, run an MPI job to its end. Nothing is mounted: no
-// /tmp, no home, no token in the workers.
+// TestRestricted runs an MPI job in a namespace that enforces Pod Security "restricted", in pods that are as
+// restricted as possible. Nothing is mounted: no /tmp, no home, and no token in the workers.
 func TestRestricted(t *testing.T) {
 	for _, c := range []struct {
 		image, command string
-		apart          bool // each pod has a uid of its own
+		apart          bool // each pod has a different uid
 	}{
 		{"openmpi", "mpirun", false},
 		{"mpich", "mpiexec", false},
@@ -98,7 +95,7 @@ func TestRestricted(t *testing.T) {
 	}
 }
 
-// requireTokens: the launcher has a token and the workers have none.
+// requireTokens requires that the launcher has a token, and that the workers have none.
 func (s *space) requireTokens(j job) {
 	s.t.Helper()
 	require.NotEmpty(s.t, tokens(s.pod(j.launcherName())))
@@ -107,12 +104,12 @@ func (s *space) requireTokens(j job) {
 	}
 }
 
-// checkTokens fails the test if a worker that is there has a token.
+// checkTokens fails the test if an existing worker has a token.
 func (s *space) checkTokens() {
 	s.t.Helper()
 	text, err := s.try(20*time.Second, "get", "pods", "-l", names.LabelRole+"="+names.RoleWorker, "-o", "json")
 	if err != nil {
-		s.t.Logf("the workers' tokens were not looked for: %v", err) // the test may have broken the cluster
+		s.t.Logf("the workers' tokens were not checked: %v", err) // the test may have broken the cluster
 		return
 	}
 	var list corev1.PodList
@@ -124,7 +121,7 @@ func (s *space) checkTokens() {
 	}
 }
 
-// tokens are the mounts of service account tokens in a pod as it was admitted.
+// tokens returns the mounts of service account tokens in an admitted pod.
 func tokens(pod corev1.Pod) []string {
 	var found []string
 	for _, volume := range pod.Spec.Volumes {
@@ -140,8 +137,8 @@ func tokens(pod corev1.Pod) []string {
 	return found
 }
 
-// TestRestrictedEnforced: the namespaces of these tests refuse a pod that is
-// not restricted, so the rows above mean something.
+// TestRestrictedEnforced checks that the namespaces of these tests refuse a pod that is not restricted. Otherwise
+// the other tests would prove nothing.
 func TestRestrictedEnforced(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
@@ -163,8 +160,8 @@ func TestRestrictedEnforced(t *testing.T) {
 	}
 }
 
-// TestRestrictedManual: the manifest of docs/operations/security.md runs as it stands, but
-// for its image and mpirun's name.
+// TestRestrictedManual runs the manifest of docs/operations/security.md unchanged, except for its image and the
+// name of mpirun.
 func TestRestrictedManual(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operations/security.md")
 	require.NoError(t, err)

@@ -14,11 +14,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// secretNames are keys of a Secret and the variables that they fill. Of the last
-// one the name tells nothing; that it is a secret stands in the pod's spec only.
+// secretNames are the keys of a Secret and the variables with their values. The name of the last one does not look
+// like a secret: only the pod's spec shows that it is one.
 var secretNames = []string{"DATABASE_PASSWORD", "AWS_SECRET_ACCESS_KEY", "HF_TOKEN", "GREETING"}
 
-// withSecrets fills the variables of every pod of a job out of its Secret.
+// withSecrets sets variables of every pod of a job from its Secret.
 func withSecrets(pod *corev1.Pod) {
 	container := &pod.Spec.Containers[0]
 	for _, name := range secretNames {
@@ -30,14 +30,13 @@ func withSecrets(pod *corev1.Pod) {
 	}
 }
 
-// TestSecrets: values of a Secret reach the ranks, and nothing that others may
-// read: no log however chatty, no termination message, no status or event, no
-// command line, nothing that agent env prints. The job ends badly, since that is
-// when most is said.
+// TestSecrets checks that values of a Secret reach the ranks, but nothing that other users may read. That is: no
+// log, even at debug level, no termination message, no status or event, no command line, and no output of agent
+// env. The job fails, because a failure prints the most.
 func TestSecrets(t *testing.T) {
 	for _, c := range []struct {
 		image, command string
-		words          bool // the launcher's termination message is its own words, else its report
+		words          bool // the launcher's termination message is a message, otherwise its report
 	}{
 		{"openmpi", "mpirun", true},
 		{"mpich", "mpiexec", false},
@@ -61,7 +60,7 @@ func TestSecrets(t *testing.T) {
 			pods := []string{j.launcherName(), j.workerName(0), j.workerName(1)}
 			log := s.follow(j.launcherName())
 			for range 2 {
-				log.until(2*time.Minute, fmt.Sprintf("%x  -", sum.Sum(nil))) // the ranks have them
+				log.until(2*time.Minute, fmt.Sprintf("%x  -", sum.Sum(nil))) // the ranks have the values
 			}
 			seen := map[string]string{}
 			for _, line := range []string{"agent env", "agent env --explain", "agent hosts --format=json", "agent run --dry-run --fake=2 -- mpirun true"} {
@@ -89,12 +88,12 @@ func TestSecrets(t *testing.T) {
 				seen["object and status of "+pod] = s.kubectl("get", "pod", pod, "-o", "json")
 			}
 			require.Contains(t, seen["log of "+pods[1]], "level=DEBUG")
-			require.Contains(t, seen["object and status of "+pods[1]], "agent worker: ", "its termination message")
+			require.Contains(t, seen["object and status of "+pods[1]], "agent worker: ", "the worker's termination message")
 			seen["events"] = s.kubectl("get", "events", "-o", "json")
 			for where, text := range seen {
 				for name, value := range values {
 					if strings.Contains(text, value) {
-						t.Errorf("the value of %s stands in %s:\n%s", name, where, text)
+						t.Errorf("the value of %s is in %s:\n%s", name, where, text)
 					}
 				}
 			}

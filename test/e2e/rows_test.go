@@ -13,11 +13,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// isWorker tells a worker's pod from the launcher's, for job.edit.
+// isWorker reports whether a pod is a worker, not the launcher, for job.edit.
 func isWorker(pod *corev1.Pod) bool { return pod.Labels["muster.dev/role"] == "worker" }
 
-// TestNoShell: workers without /bin/sh, or anything else but orted, its
-// libraries and the program. The agent runs what mpirun sends.
+// TestNoShell runs workers without /bin/sh, with only orted, its libraries and the program. The agent runs the
+// commands that mpirun sends.
 func TestNoShell(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
@@ -31,15 +31,15 @@ func TestNoShell(t *testing.T) {
 	s.apply(append(j.access(t), j.worker(t, 0), j.worker(t, 1))...)
 	s.ready(time.Minute, "bare-worker-0", "bare-worker-1")
 	_, err := s.try(time.Minute, "exec", "bare-worker-0", "--", "/bin/sh", "-c", "exit 0")
-	require.ErrorContains(t, err, "no such file", "the image has a shell")
+	require.ErrorContains(t, err, "no such file", "the image must have no shell")
 	s.apply(j.launcher(t))
 	end := s.end("bare-launcher", 2*time.Minute)
 	require.Zero(t, end.code, end.log)
 	require.Equal(t, each(2, 2), ranksPerWorker(t, end.log, j))
 }
 
-// TestLateWorkers: the launcher comes first, then one worker, then the other;
-// it says whom it waits for.
+// TestLateWorkers starts the launcher first, then one worker, then the other. The launcher names the missing
+// worker.
 func TestLateWorkers(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
@@ -49,7 +49,7 @@ func TestLateWorkers(t *testing.T) {
 	log.until(time.Minute, "0/2 ready")
 	s.apply(j.worker(t, 1))
 	line := log.until(time.Minute, "1/2 ready")
-	require.NotContains(t, line, "late-worker-1", "it is there already")
+	require.NotContains(t, line, "late-worker-1", "late-worker-1 is ready already")
 	s.apply(j.worker(t, 0))
 	log.until(time.Minute, "2/2 ready")
 	end := s.end("late-launcher", time.Minute)
@@ -57,8 +57,8 @@ func TestLateWorkers(t *testing.T) {
 	require.Equal(t, []int{1, 1}, ranksPerWorker(t, end.log, j))
 }
 
-// TestExitCode: a rank's own code is the launcher's, and the workers, told
-// that the job is over, end with 0.
+// TestExitCode checks that the launcher exits with a rank's own code, and that the workers exit with 0 when the job
+// is over.
 func TestExitCode(t *testing.T) {
 	for _, c := range []struct{ image, command, rank string }{
 		{"openmpi", "mpirun", "OMPI_COMM_WORLD_RANK"},
@@ -78,8 +78,8 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-// TestWorkerKilled: a worker that dies under running ranks ends the job within
-// 10 s, with a code that is not 0 and a sentence that names the worker.
+// TestWorkerKilled kills a worker while its ranks run. The job ends within 10 s, with a code other than 0 and a
+// message that names the worker.
 func TestWorkerKilled(t *testing.T) {
 	for _, c := range []struct{ image, command string }{{"openmpi", "mpirun"}, {"mpich", "mpiexec"}} {
 		t.Run(c.image, func(t *testing.T) {
@@ -102,15 +102,15 @@ func TestWorkerKilled(t *testing.T) {
 			require.Contains(t, end.message, "loss-worker-1")
 			require.Contains(t, strings.Join(log.seen, "\n"), "loss-worker-1")
 			require.LessOrEqual(t, took, 10*time.Second)
-			for _, i := range []int{0, 2} { // nothing is left running
+			for _, i := range []int{0, 2} { // the other workers run no rank
 				require.Zero(t, s.terminated(j.workerName(i), 30*time.Second).ExitCode)
 			}
 		})
 	}
 }
 
-// TestByHand: `agent run -- sleep inf` in the launcher, and people who type
-// mpirun through kubectl exec. What they type arrives as given.
+// TestByHand runs `agent run -- sleep inf` in the launcher, and mpirun commands that a user types through kubectl
+// exec. Their arguments arrive unchanged.
 func TestByHand(t *testing.T) {
 	for _, c := range []struct {
 		image string
@@ -137,13 +137,13 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// handRow is a line typed by hand and what it must come to.
+// handRow is a line typed by hand, and the check of its result.
 type handRow struct {
 	name, line string
 	check      func(t *testing.T, got result, j job)
 }
 
-// onRanks: the line ran well and these were the ranks of each worker.
+// onRanks requires that the line succeeded, and that each worker had that number of ranks.
 func onRanks(want ...int) func(*testing.T, result, job) {
 	return func(t *testing.T, got result, j job) {
 		require.Zero(t, got.code, "%+v", got)
@@ -151,7 +151,7 @@ func onRanks(want ...int) func(*testing.T, result, job) {
 	}
 }
 
-// prints: the line ran well and printed word so many times.
+// prints requires that the line succeeded, and that its output has word that many times.
 func prints(times int, word string) func(*testing.T, result, job) {
 	return func(t *testing.T, got result, _ job) {
 		require.Zero(t, got.code, "%+v", got)
@@ -159,8 +159,8 @@ func prints(times int, word string) func(*testing.T, result, job) {
 	}
 }
 
-// printsLines: the line ran well, and printed each of these lines so many times.
-// mpirun mixes the lines of ranks.
+// printsLines requires that the line succeeded, and that its output has each of these lines that many times. mpirun
+// mixes the lines of ranks.
 func printsLines(times int, lines ...string) func(*testing.T, result, job) {
 	return func(t *testing.T, got result, j job) {
 		for _, line := range lines {
@@ -169,8 +169,8 @@ func printsLines(times int, lines ...string) func(*testing.T, result, job) {
 	}
 }
 
-// complains: the line ended badly, with these words of mpirun's own, and
-// without any of the agent's.
+// complains requires that the line failed, with these words in mpirun's message, and without a message of the
+// agent.
 func complains(words string) func(*testing.T, result, job) {
 	return func(t *testing.T, got result, _ job) {
 		require.NotZero(t, got.code, "%+v", got)
@@ -179,8 +179,8 @@ func complains(words string) func(*testing.T, result, job) {
 	}
 }
 
-// lostRace is a warning of Open MPI's on a busy machine, see docs/guides/mpi.md. The filter against it is
-// for the mpirun that agent run starts.
+// lostRace is a warning that Open MPI prints on a busy machine, see docs/guides/mpi.md. It is only filtered for the
+// mpirun that agent run starts.
 var lostRace = regexp.MustCompile(`(?m)^\[[^]]*\] plm:rsh: Warning: setpgid\([^)]*\) failed in parent .*\n`)
 
 var openmpiByHand = []handRow{
@@ -219,8 +219,7 @@ var mpichByHand = []handRow{
 
 var rankLine = regexp.MustCompile(`(?m)^rank (\d+) of (\d+) on (\S+)`)
 
-// ranksPerWorker counts the ranks that said they run on each of j's workers.
-// Host names of pods are their names.
+// ranksPerWorker counts the ranks in the log for each of j's workers. A pod's host name is its name.
 func ranksPerWorker(t *testing.T, log string, j job) []int {
 	t.Helper()
 	byName := map[string]int{}
@@ -235,11 +234,11 @@ func ranksPerWorker(t *testing.T, log string, j job) []int {
 		counts[i] = byName[j.workerName(i)]
 		delete(byName, j.workerName(i))
 	}
-	require.Empty(t, byName, "ranks on hosts that are no workers:\n%s", log)
+	require.Empty(t, byName, "ranks on hosts that are not workers:\n%s", log)
 	return counts
 }
 
-// each is n times v.
+// each returns n times v.
 func each(n, v int) []int {
 	all := make([]int, n)
 	for i := range all {
@@ -248,8 +247,8 @@ func each(n, v int) []int {
 	return all
 }
 
-// TestAllreduce: an allreduce of mpi4py, its sum checked by the ranks
-// themselves, on every slot of every worker, the workers on all nodes.
+// TestAllreduce runs an allreduce of mpi4py on every slot of every worker, with workers on all nodes. The ranks
+// check the sum themselves.
 func TestAllreduce(t *testing.T) {
 	for _, c := range []struct {
 		image   string
@@ -283,7 +282,7 @@ func TestAllreduce(t *testing.T) {
 	}
 }
 
-// requireBothNodes: the workers ran on every node.
+// requireBothNodes requires that the workers ran on both nodes.
 func (s *space) requireBothNodes(j job) {
 	s.t.Helper()
 	nodes := map[string]bool{}
@@ -295,8 +294,7 @@ func (s *space) requireBothNodes(j job) {
 	require.GreaterOrEqual(s.t, len(nodes), 2, "the workers ran on %v", nodes)
 }
 
-// requireWorkersDone: the workers were told that the job is over, and ended
-// with 0 by themselves.
+// requireWorkersDone requires that the workers were told that the job is over, and exited with 0 by themselves.
 func (s *space) requireWorkersDone(j job) {
 	s.t.Helper()
 	for i := range j.workers {

@@ -29,19 +29,18 @@ const (
 	launchPairs   = 7
 )
 
-// firstLines runs a command and prints the milliseconds until so many lines
-// had come; each rank writes one.
+// firstLines runs a command and prints the milliseconds until a number of lines has arrived. Each rank writes one
+// line.
 //
 //go:embed testdata/first_lines.py
 var firstLines string
 
-// TestLaunchTime: from mpirun's start to the last rank's first line, over 20
-// workers, against the same mpirun in the same network namespace with an agent
-// that enters the workers' containers by nsenter: no API server, no kubelet,
-// nothing but the kernel. It needs root on the machine of the nodes.
+// TestLaunchTime measures the time from mpirun's start to the last rank's first line, with 20 workers. It compares
+// with the same mpirun in the same network namespace, whose agent enters the workers' containers with nsenter. That
+// agent uses no API server and no kubelet, only the kernel. The test needs root on the machine of the nodes.
 func TestLaunchTime(t *testing.T) {
 	s := newSpace(t)
-	// Host names tell the containers apart for everything outside of them.
+	// A short name, because the host names of the containers identify them outside.
 	j := job{name: "t" + s.name[len(s.name)-5:], image: "openmpi", workers: launchWorkers, slots: launchSlots,
 		command: []string{"sleep", "inf"}}
 	s.start(j)
@@ -58,7 +57,7 @@ func TestLaunchTime(t *testing.T) {
 		ours = append(ours, milliseconds(t, got.stdout))
 		theirs = append(theirs, milliseconds(t, floor(ranks, mpirun)))
 	}
-	ours, theirs = ours[1:], theirs[1:] // the first of each warms up
+	ours, theirs = ours[1:], theirs[1:] // the first run of each warms up
 	t.Logf("ms: agent %.0f, nsenter %.0f", ours, theirs)
 	const name = "mpirun over 20 workers, last rank's first line, over nsenter"
 	record(t, figure.Row{Name: name}, map[string]figure.Series{
@@ -75,22 +74,21 @@ func milliseconds(t *testing.T, text string) float64 {
 	return ms
 }
 
-// nsenterAgent is an rsh agent with a table of process ids by host.
+// nsenterAgent is an rsh agent that reads process IDs from a table by host.
 const nsenterAgent = `#!/bin/sh
 read -r pid < %s/"$1"
 shift
 exec nsenter --target "$pid" --mount --uts --ipc --net --pid --setuid 1000 --setgid 1000 -- /bin/sh -c "$*"
 `
 
-// nsenterFloor gives a call that runs this machine's mpirun with the
-// launcher's network and host name, the launcher's own settings, and an agent
-// that enters the containers.
+// nsenterFloor returns a function that runs this machine's mpirun with the launcher's network and host name, the
+// launcher's settings, and an agent that enters the containers.
 func (s *space) nsenterFloor(j job) func(lines int, command []string) string {
 	s.t.Helper()
 	inPod := s.exec(time.Minute, j.launcherName(), "mpirun.openmpi", "--version")
 	here, err := exec.Command("mpirun.openmpi", "--version").Output()
-	require.NoError(s.t, err, "the comparison needs Open MPI here: apt-get install openmpi-bin")
-	require.Equal(s.t, inPod.stdout, string(here), "the mpirun here is not the image's")
+	require.NoError(s.t, err, "the comparison needs Open MPI on this machine: apt-get install openmpi-bin")
+	require.Equal(s.t, inPod.stdout, string(here), "this machine's mpirun must have the version of the image's")
 
 	dir := s.t.TempDir()
 	agent, hosts := filepath.Join(dir, "agent"), filepath.Join(dir, "hosts")
@@ -109,7 +107,7 @@ func (s *space) nsenterFloor(j job) func(lines int, command []string) string {
 	list := filepath.Join(dir, "hostfile")
 	require.NoError(s.t, os.WriteFile(list, []byte(hostfile.String()), 0o644))
 
-	// orted looks for the agent too, in the worker: /bin/sh is in both places.
+	// orted looks for the agent in the worker too: /bin/sh exists in both places.
 	env := []string{"PATH=/usr/bin:/bin", "HOME=/tmp", "SHELL=/bin/bash", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
 		"OMPI_MCA_plm_rsh_agent=/bin/sh " + agent, "OMPI_MCA_orte_default_hostfile=" + list,
 		"OMPI_MCA_plm_rsh_no_tree_spawn=1", "OMPI_MCA_plm_rsh_num_concurrent=128",
@@ -132,9 +130,8 @@ const (
 	streamPairs = 9
 )
 
-// TestThroughput: how fast one session's stdout comes through, from a file in
-// the worker to a pipe in the launcher's pod, against the cluster's own
-// kubectl in the same pod with the same rights.
+// TestThroughput measures one session's stdout, from a file in the worker to a pipe in the launcher's pod. It
+// compares with the cluster's own kubectl in the same pod with the same rights.
 func TestThroughput(t *testing.T) {
 	s := newSpace(t)
 	j := job{name: "stream", image: "openmpi", workers: 1, slots: 1, command: []string{"sleep", "inf"}}
@@ -167,14 +164,14 @@ done`)
 		var took time.Duration
 		_, err := fmt.Sscan(line, &name, &bytes, &took)
 		require.NoError(t, err, line)
-		if lost := streamMiB<<20 - bytes; name == "kubectl" && lost > 0 { // it does, on a busy machine
-			t.Logf("kubectl exec lost %d bytes and said nothing; its rate is that of what arrived", lost)
+		if lost := streamMiB<<20 - bytes; name == "kubectl" && lost > 0 { // kubectl loses bytes on a busy machine
+			t.Logf("kubectl exec lost %d bytes without an error; its rate counts received bytes", lost)
 		} else {
-			require.Zero(t, lost, "%s lost or made up output", name)
+			require.Zero(t, lost, "%s lost or added output", name)
 		}
 		rates[name] = append(rates[name], float64(bytes>>20)/took.Seconds())
 	}
-	agent, kubectl := rates["agent"][1:], rates["kubectl"][1:] // the first of each warms up
+	agent, kubectl := rates["agent"][1:], rates["kubectl"][1:] // the first run of each warms up
 	t.Logf("MiB/s: agent %.0f, kubectl %.0f", agent, kubectl)
 	record(t, figure.Row{Name: "session stdout over kubectl exec", Op: ">=", Bar: 0.8}, map[string]figure.Series{
 		"session stdout over kubectl exec": {Unit: "ratio", Reduce: "median", Samples: pairRatios(agent, kubectl)},
@@ -183,8 +180,7 @@ done`)
 	})
 }
 
-// readPods lets the launcher's service account get pods: kubectl exec looks at
-// the pod first.
+// readPods returns objects that allow the launcher's service account to get pods: kubectl exec reads the pod first.
 func readPods(namespace string) []any {
 	meta := metav1.ObjectMeta{Name: "kubectl", Namespace: namespace}
 	return []any{
@@ -196,8 +192,7 @@ func readPods(namespace string) []any {
 	}
 }
 
-// putKubectl copies the cluster's kubectl to /tmp/kubectl of a pod; it works
-// there with the pod's service account.
+// putKubectl copies the cluster's kubectl to /tmp/kubectl of a pod. There it uses the pod's service account.
 func (s *space) putKubectl(pod string) {
 	s.t.Helper()
 	program, err := os.ReadFile(kube.Path())

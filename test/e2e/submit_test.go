@@ -23,7 +23,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// cli builds agent-launcher, as people have it on their laptops.
+// cli builds agent-launcher, as users have it on their own machines.
 func cli(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "agent-launcher")
@@ -32,13 +32,13 @@ func cli(t *testing.T) string {
 	return path
 }
 
-// typed is what a command line came to.
+// typed is the result of a command line.
 type typed struct {
 	code     int
 	out, err string
 }
 
-// agent types a command line into the space.
+// agent runs a command line of the agent for the space's namespace.
 func (s *space) agent(cli string, limit time.Duration, args ...string) typed {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), limit)
@@ -54,8 +54,8 @@ func (s *space) agent(cli string, limit time.Duration, args ...string) typed {
 	return typed{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// gitServer serves a repository in the space: its branch main is not what the test
-// wants, its branch dev is.
+// gitServer serves a repository in the space. Its branch dev has the program that the test needs; its branch main
+// has not.
 func (s *space) gitServer(program string) {
 	s.t.Helper()
 	script := `set -e; export HOME=/tmp GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
@@ -74,7 +74,7 @@ exec git daemon --export-all --base-path=/tmp/srv --reuseaddr`
 	s.ready(time.Minute, "git")
 }
 
-// claim makes a claim and the volume that it is bound to: a directory of the nodes.
+// claim creates a claim and its volume, which is a directory of the nodes.
 func (s *space) claim(name, dir string) {
 	s.t.Helper()
 	volume := s.name + "-" + name
@@ -91,13 +91,13 @@ func (s *space) claim(name, dir string) {
 	})
 }
 
-// trainer is what the ranks run: they say where they are and what they see.
+// trainer is what the ranks run. They print where they are and what they see.
 const trainer = `echo "rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE in $(pwd) branch dev sees $(cat /data/set) mode=$MODE"
 echo "$OMPI_COMM_WORLD_RANK" > /out/rank-$OMPI_COMM_WORLD_RANK
 i=0; while [ $i -lt 3 ]; do i=$((i+1)); [ "$OMPI_COMM_WORLD_RANK" != 0 ] || echo "step $i images/sec: 1$i.5 accuracy=0.$i"; done
 `
 
-// TestSubmit: code out of a repository, two volumes, metrics; with what people type.
+// TestSubmit runs code from a repository, with two volumes and metrics, and with the commands that users type.
 func TestSubmit(t *testing.T) {
 	s := newSpaceWith(t, "baseline")
 	withController(t)
@@ -134,7 +134,7 @@ func TestSubmit(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `{"metrics":[{"name":"images-sec","numberValue":13.5,"format":"RAW"},{"name":"accuracy","numberValue":0.3,"format":"PERCENTAGE"}]}`, string(text))
 
-	// What it left is read again, seen, and taken away.
+	// The log is read again, the job is shown, and then it is deleted.
 	again := s.agent(agent, time.Minute, "logs", "train")
 	require.Zero(t, again.code, again.err)
 	require.Equal(t, end.out, again.out, "the same log")
@@ -151,16 +151,16 @@ func TestSubmit(t *testing.T) {
 	require.Equal(t, 7, bad.code, bad.err)
 	none := s.agent(agent, 3*time.Minute, append(append([]string{}, words...), "--name=none", "--env", "GIT_SYNC_BRANCH=nowhere", "--wait", "--timeout=90s", command)...)
 	require.NotZero(t, none.code)
-	t.Logf("a branch that is not there: %d\n%s", none.code, none.err)
+	t.Logf("a branch that does not exist: %d\n%s", none.code, none.err)
 
 	pruned := s.agent(agent, time.Minute, "prune", "--older-than", "0s")
 	require.Contains(t, pruned.out, `launchjob.muster.dev "train" deleted from `+s.name+" namespace\n")
 	gone := s.agent(agent, 2*time.Minute, "delete", "--wait", "none")
 	require.Contains(t, gone.out+gone.err, "none")
-	require.Eventually(t, func() bool { return len(s.podsOf("train")) == 0 }, time.Minute, time.Second, "pods stay")
+	require.Eventually(t, func() bool { return len(s.podsOf("train")) == 0 }, time.Minute, time.Second, "the job's pods must be deleted")
 }
 
-// TestSubmitRules: what submit makes is what the API server's rules take.
+// TestSubmitRules checks that the API server accepts the jobs that submit makes.
 func TestSubmitRules(t *testing.T) {
 	s := newSpace(t)
 	withController(t)
@@ -172,7 +172,7 @@ func TestSubmitRules(t *testing.T) {
 	}
 }
 
-// TestSubmitAttach: a command in a launcher, its code, and its input.
+// TestSubmitAttach runs a command in a launcher, and checks its exit code and its input.
 func TestSubmitAttach(t *testing.T) {
 	s := newSpaceWith(t, "baseline")
 	withController(t)
@@ -185,7 +185,7 @@ func TestSubmitAttach(t *testing.T) {
 	require.Equal(t, "held-launcher\n", end.out)
 	end = s.agent(agent, time.Minute, "attach", "held", "--rank", "0", "--", "hostname")
 	require.Equal(t, "held-worker-0\n", end.out, end.err)
-	// A terminal, and what is typed into it; script(1) makes one.
+	// script(1) creates a terminal, and types its input into it.
 	shell := exec.Command("script", "-qec", agent+" attach -n "+s.name+" held", "/dev/null")
 	shell.Stdin = strings.NewReader("stty rows 33 2>/dev/null; test -t 0 && echo tty=$((6*7)); exit 3\n")
 	screen, err := shell.CombinedOutput()
@@ -197,8 +197,8 @@ func TestSubmitAttach(t *testing.T) {
 	require.Empty(t, s.podsOf("held"))
 }
 
-// TestSubmitBreakLogs follows the logs of members while the API server is killed,
-// twice: no line is lost or doubled.
+// TestSubmitBreakLogs follows the logs of members while the API server is killed twice. No line may be lost or
+// doubled.
 func TestSubmitBreakLogs(t *testing.T) {
 	s := newSpaceWith(t, "baseline")
 	withController(t)
@@ -246,7 +246,7 @@ func TestSubmitBreakLogs(t *testing.T) {
 	awaitControllers(t)
 }
 
-// configFor is a kubeconfig for a service account of the space.
+// configFor returns the path of a kubeconfig for a service account of the space.
 func (s *space) configFor(account string) string {
 	s.t.Helper()
 	var config map[string]any
@@ -260,8 +260,8 @@ func (s *space) configFor(account string) string {
 	return path
 }
 
-// TestSubmitRights: the Role of docs/guides/submit.md is enough for every verb, and no more
-// than it says; in a namespace that admits nothing but restricted pods.
+// TestSubmitRights checks that the Role of docs/guides/submit.md is enough for every verb, and allows no more than
+// the page says. The namespace only admits restricted pods.
 func TestSubmitRights(t *testing.T) {
 	s := newSpace(t)
 	withController(t)

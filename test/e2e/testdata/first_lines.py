@@ -1,6 +1,6 @@
-"""first_lines.py COUNT COMMAND...: run COMMAND, print the milliseconds from its
-start until COUNT lines of its output had come. Ends with 1 when it wrote fewer,
-or with COMMAND's own code when that is not 0."""
+"""first_lines.py COUNT COMMAND...: run COMMAND and print the milliseconds from its
+start until it had written COUNT lines. Exit with 1 if it wrote a different number of
+lines, or with COMMAND's own code if that is not 0."""
 
 import subprocess
 import sys
@@ -17,5 +17,5 @@ with subprocess.Popen(sys.argv[2:], stdout=subprocess.PIPE) as command:
 if command.returncode:
     sys.exit(command.returncode)
 if seen != want:
-    sys.exit(f"{seen} lines in place of {want}")
+    sys.exit(f"{seen} lines, want {want}")
 print(round(took * 1000, 1))

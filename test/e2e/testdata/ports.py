@@ -1,5 +1,5 @@
-# A process of --framework=paddle: binds its own endpoint and, as rank 0, the
-# master's; holds them until every other rank has come there. Prints "bound ENDPOINT".
+# A process of --framework=paddle. It binds its own endpoint and, as rank 0, the master's endpoint. It holds them
+# until every other rank has connected to the master. It prints "bound ENDPOINT".
 import os
 import socket
 
@@ -23,4 +23,4 @@ while rank > 0:
         socket.create_connection(endpoint(master), 5).close()
         break
     except OSError:
-        pass  # rank 0 is not there yet
+        pass  # rank 0 does not listen yet

@@ -1,6 +1,6 @@
-# What a rank runs after its MPI program: "line RANK NUMBER" every half second,
-# BEATS times or until there is a file /ckpt/over, and then "total RANK LINES". Told to stop (TERM) it leaves a checkpoint, /ckpt/RANK, where there
-# is a /ckpt; where it finds a file /tmp/eat, it removes it and takes memory until it is killed.
+# What a rank runs after its MPI program. It prints "line RANK NUMBER" every half second, BEATS times or until the
+# file /ckpt/over exists, and then "total RANK LINES". On TERM it writes a checkpoint, /ckpt/WORKER, if /ckpt
+# exists. If it finds a file /tmp/eat, it removes the file and allocates memory until it is killed.
 #
 #   rank.py BEATS
 import os, signal, sys, time

@@ -1,20 +1,18 @@
-# Runs in the launcher: one raw `agent rsh` session to every host named, all at
-# once, with numbered lines both ways at the same pace for a while, or until the
-# worker finds a file /ckpt/over. Prints one line per session, as JSON:
+# Runs in the launcher. It starts one raw `agent rsh` session to every host at the same time. Each has numbered
+# lines in both directions at the same pace, for a time or until the worker finds a file /ckpt/over. It prints one
+# line per session, as JSON:
 #   host, code, sent and received (lines here), arrived and written (lines there),
 #   and the SHA-256 of each: sent_sum, received_sum, arrived_sum, written_sum;
 #   wrong (lines that were not the next one)
 # and "streaming" when every session has carried its first line.
 #
-# When a worker is told to stop (TERM) its end of the session leaves /ckpt/HOST
-# there, where there is a /ckpt; where it finds a file /tmp/eat, it removes it and takes
-# memory until it is killed.
+# When a worker is stopped (TERM), its end of the session writes /ckpt/HOST there, if /ckpt exists. If it finds a
+# file /tmp/eat, it removes the file and allocates memory until it is killed.
 #
 #   sessions.py SECONDS BEAT LINES HOST...      LINES lines every BEAT seconds
 import hashlib, json, os, subprocess, sys, threading
 
-# The other end: reads to EOF what it is sent while it writes lines of its own;
-# its account goes to stderr.
+# The other end. It reads its input to EOF while it writes its own lines, and reports to stderr.
 REMOTE = r'''
 import hashlib, os, signal, sys, threading, time
 name, beats, pause, lines = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
@@ -94,7 +92,7 @@ def session(host, results):
     arrived_sum, written_sum, arrived, written = account[0][1:5] if account else ("none", "none", 0, 0)
     if code != 0:
         print("session to %s ended with %d: %s" % (host, code, said[-300:]), flush=True)
-        # Not at once: our end breaks the pipes of those that have yet to be told to stop.
+        # Not at once: our end would break the pipes of sessions that have not been stopped yet.
         threading.Timer(5, os._exit, [1]).start()
         return
     results.append(dict(count, host=host, code=code, sent_sum=sent.hexdigest(), arrived_sum=arrived_sum, arrived=int(arrived),
