@@ -9,7 +9,7 @@ import (
 // LightGBM prepares LightGBM's socket mode.
 //
 // LightGBM reads no environment variable: the script passes these values as parameters
-// (docs/guides/frameworks.md). It finds its own number by comparing the list with the addresses of its
+// (docs/guides/lightgbm.md). It finds its own number by comparing the list with the addresses of its
 // interfaces, so the list holds addresses instead of names.
 type LightGBM struct{}
 

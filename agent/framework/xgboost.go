@@ -8,7 +8,7 @@ import (
 // XGBoost prepares xgboost.collective.
 //
 // XGBoost 2 and later read no environment variable: the script passes these values on, and its
-// process 0 starts the tracker (docs/guides/frameworks.md). The names are those of Trainer and of older
+// process 0 starts the tracker (docs/guides/xgboost.md). The names are those of Trainer and of older
 // releases.
 type XGBoost struct{}
 

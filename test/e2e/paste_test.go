@@ -191,8 +191,9 @@ func standIns(namespace string) []string {
 }
 
 const (
-	printMetrics = `python3 -c 'print("images/sec: 215.3 accuracy=0.5")'`
-	mnist        = `apiVersion: kubeflow.org/v1
+	printVariables = "import os\nprint(len(os.environ), 'variables')\n"
+	printMetrics   = `python3 -c 'print("images/sec: 215.3 accuracy=0.5")'`
+	mnist          = `apiVersion: kubeflow.org/v1
 kind: PyTorchJob
 metadata: {name: NAME}
 spec:
@@ -231,7 +232,11 @@ func worldOf(name string) world {
 	case "docs/moving/trainer-v2.md":
 		return world{before: "kubectl apply -f train.yaml"} // as a user who moves from there has it
 	case "docs/guides/deepspeed.md", "docs/guides/jax.md", "docs/guides/pytorch.md", "docs/guides/tensorflow.md", "docs/guides/xgboost.md":
-		return world{files: map[string]string{"train.py": "import os\nprint(len(os.environ), 'variables')\n"}}
+		return world{files: map[string]string{"train.py": printVariables}}
+	case "docs/guides/lightgbm.md":
+		return world{files: map[string]string{"train.py": printVariables}, words: []string{"[python, train.py]", "[sh, -c, 'test $LIGHTGBM_NUM_MACHINES = 2']"}}
+	case "docs/guides/paddle.md":
+		return world{files: map[string]string{"train.py": printVariables}, words: []string{"[python, train.py]", "[sh, -c, 'test $PADDLE_TRAINERS_NUM = 2']"}}
 	case "docs/guides/python.md":
 		return world{before: `python3 -m venv "$(dirname "$(command -v agent)")/venv" && ln -s venv/bin/pip "$(dirname "$(command -v agent)")/pip"`}
 	case "docs/guides/submit.md":
