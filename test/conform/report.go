@@ -158,6 +158,8 @@ func one(is bool) int {
 
 const pageHead = `# What each mpirun does when something fails, by itself and under Muster
 
+After this page you can look up what each mpirun does when an agent, a daemon, a worker or a rank fails, by itself and under ` + "`agent run`" + `.
+
 Made by ` + "`make conform`" + ` (test/conform); do not edit. Three fake workers with a rank each; the event happens to the third. Real mpiruns, real daemons, an MPI
 program whose ranks meet every 100 ms (a shell script in the row without MPI). Times are from the event to the end of the command, in whole seconds on a
 busy machine of two cores. The bare mpirun has the same environment; its remote agent is a script that runs its line on this machine.

@@ -145,3 +145,11 @@ func TestPagesNamedInFilesExist(t *testing.T) {
 	}
 	require.Greater(t, seen, 40)
 }
+
+// TestEachPageBeginsWithItsUse reads the first line below the title. Pages of docs/reference are generated.
+func TestEachPageBeginsWithItsUse(t *testing.T) {
+	for file, text := range pages(t, "docs/concepts.md", "docs/start/*.md", "docs/guides/*.md", "docs/moving/*.md", "docs/operations/*.md",
+		"docs/troubleshooting/*.md", "docs/explanation/*.md", "docs/explanation/bench/*.md") {
+		require.Regexp(t, "^# .+\n\n(After|With) this page you (can|know) ", text, "%s: say what its reader can do afterwards", file)
+	}
+}

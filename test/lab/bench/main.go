@@ -105,7 +105,7 @@ func writeDocs(dir string, all []report.Table, bars []figure.Row) error {
 // docsPage returns the text of docs/explanation/bench/README.md.
 func docsPage(all []report.Table, bars []figure.Row, drawn map[string]bool) string {
 	var b strings.Builder
-	b.WriteString("# Benchmarks\n\nThis page compares Muster with mpi-operator and shows what Muster costs. It is for people who choose a launcher, and for developers who change one.\n\n`make bench` measures all of it and writes this page; out/bench.json has every sample. Cells are medians, followed by the smallest and the largest sample.\n" +
+	b.WriteString("# Benchmarks\n\nAfter this page you can compare Muster with mpi-operator, and know what Muster costs.\n\n`make bench` measures all of it and writes this page; out/bench.json has every sample. Cells are medians, followed by the smallest and the largest sample.\n" +
 		"Contenders of one table took turns within one run. If two tables differ in a condition, their notes say so.\n\n")
 	b.WriteString(barsTable(bars))
 	for _, t := range all {
