@@ -153,3 +153,21 @@ func TestEachPageBeginsWithItsUse(t *testing.T) {
 		require.Regexp(t, "^# .+\n\n(After|With) this page you (can|know) ", text, "%s: say what its reader can do afterwards", file)
 	}
 }
+
+// TestEachListFollowsABlankLine looks for lists that the site would show as part of the paragraph before them: the
+// generator needs a blank line before them, or a heading.
+func TestEachListFollowsABlankLine(t *testing.T) {
+	item, before := regexp.MustCompile(`^([-*]|\d+\.) `), regexp.MustCompile(`^([-*] |\d+\. |  |#|<!--|$)`)
+	for file, text := range pages(t, "docs/*.md", "docs/*/*.md", "docs/*/*/*.md") {
+		code, previous := false, ""
+		for i, line := range strings.Split(text, "\n") {
+			if strings.HasPrefix(line, "```") {
+				code = !code
+			}
+			if !code && item.MatchString(line) {
+				require.Regexp(t, before, previous, "%s:%d", file, i+1)
+			}
+			previous = line
+		}
+	}
+}

@@ -60,7 +60,7 @@ func list(all []row, results []result) string {
 			never = append(never, "`--framework="+name+"`")
 		}
 	}
-	return fmt.Sprintf("Run in our CI, as pods:\n%s\nRun by `make frameworks`, on fake workers and as pods:\n%s\nEnvironment only, never run by us: %s.\n",
+	return fmt.Sprintf("Run in our CI, as pods:\n\n%s\nRun by `make frameworks`, on fake workers and as pods:\n\n%s\nEnvironment only, never run by us: %s.\n",
 		inCI.String(), byHand.String(), strings.Join(append(never, prepared()...), "; "))
 }
 
