@@ -139,7 +139,6 @@ func careCell(t *testing.T, p care.Program, w careWay, sources string) {
 	}
 	c, stop := call{}, w.stop
 	if p.Name == care.Horovod().Name {
-		argv = append(argv, "--shims")
 		c.env = horovod(t)
 	}
 	argv = append(argv, "--")

@@ -107,7 +107,7 @@ wait
 wait
 `), 0o755))
 			theirs, keys := terminal(t)
-			c := agentRun(t, []string{"--fake=2", "--grace=60s", "--shims", "--chdir", dir}, launcher, "train.py")
+			c := agentRun(t, []string{"--fake=2", "--grace=60s", "--chdir", dir}, launcher, "train.py")
 			c.stdin, c.env = theirs, []string{"SOURCES=" + sources}
 			j := start(t, c)
 			j.up(dir, 2)
