@@ -105,10 +105,10 @@ func (s *soaked) spell(t *testing.T, w *world, e *echo, i int) {
 	time.Sleep(time.Until(start.Add(*spell)))
 	s.Idle.Samples = append(s.Idle.Samples, float64(e.count()-before))
 	var redialed time.Time
-	require.Eventually(t, func() bool { redialled = w.front.execAfter(dark); return !redialled.IsZero() },
+	require.Eventually(t, func() bool { redialed = w.front.execAfter(dark); return !redialed.IsZero() },
 		time.Minute, 10*time.Millisecond, "no redial after spell %d", i)
-	s.Redial.Samples = append(s.Redial.Samples, redialled.Sub(dark).Seconds())
-	t.Logf("%s spell %d: %d connections lost, redialed after %s", time.Now().Format(time.TimeOnly), i, lost, redialled.Sub(dark).Round(time.Millisecond))
+	s.Redial.Samples = append(s.Redial.Samples, redialed.Sub(dark).Seconds())
+	t.Logf("%s spell %d: %d connections lost, redialed after %s", time.Now().Format(time.TimeOnly), i, lost, redialed.Sub(dark).Round(time.Millisecond))
 }
 
 func (s *soaked) sample(t *testing.T, launcher, worker int) {

@@ -52,9 +52,9 @@ type Job struct {
 	Worker   []string // the workers' arguments
 	Shell    bool     // Launcher and Worker are lines of sh instead
 	Shared   string   // directory of this machine, mounted as /shared in each pod; "": none
-	Bin      string // directory of this machine with the agent's programs, which replace the image's
-	CPU      string // each pod's CPU request, and so its share when processors are short; "": 10m
-	Looks    bool   // the launcher may get pods, which kubectl exec needs
+	Bin      string   // directory of this machine with the agent's programs, which replace the image's
+	CPU      string   // each pod's CPU request, and so its share when processors are short; "": 10m
+	Looks    bool     // the launcher may get pods, which kubectl exec needs
 }
 
 // LauncherName returns the name of the launcher's pod.

@@ -52,9 +52,9 @@ func TestParseHPCC(t *testing.T) {
 	require.NoError(t, err)
 	require.InDeltaSlice(t, slices.Repeat([]float64{0.4571}, timesOfHPL), times, 1e-4)
 	for name, text := range map[string]string{
-		"a solution is missing":  strings.Repeat(head+solved, timesOfHPL-1) + "\nSuccess=1\n",
-		"a wrong sum": strings.Repeat(head+solved, timesOfHPL) + "\nSuccess=0\n",
-		"no output":         "",
+		"a solution is missing": strings.Repeat(head+solved, timesOfHPL-1) + "\nSuccess=1\n",
+		"a wrong sum":           strings.Repeat(head+solved, timesOfHPL) + "\nSuccess=0\n",
+		"no output":             "",
 	} {
 		_, err := parseHPCC([]byte(text))
 		require.ErrorContains(t, err, "hpcc failed", name)
