@@ -109,9 +109,10 @@ $(PYTHON_VENV)/made: images/python/requirements.txt
 	@python3 -m venv $(PYTHON_VENV) && $(PYTHON_VENV)/bin/pip install -q -r images/python/requirements.txt && touch $@
 
 .PHONY: wheel
-wheel: $(PYTHON_VENV)/made ## build the Python package in out/dist (packages from PyPI; VERSION=v0.1.0)
-	@MUSTER_VERSION=$(patsubst v%,%,$(or $(VERSION),0.0.0.dev0)) $(PYTHON_VENV)/bin/pip wheel -q --no-deps -w $(OUT)/dist ./images/python
-	@ls $(OUT)/dist/muster_jobs-*.whl
+wheel: $(PYTHON_VENV)/made ## build the Python package in out/wheel (packages from PyPI; VERSION=v0.1.0)
+	@rm -rf $(OUT)/wheel
+	@MUSTER_VERSION=$(patsubst v%,%,$(or $(VERSION),0.0.0.dev0)) $(PYTHON_VENV)/bin/pip wheel -q --no-deps -w $(OUT)/wheel ./images/python
+	@ls $(OUT)/wheel/muster_jobs-*.whl
 
 .PHONY: python
 python: $(PYTHON_VENV)/made ## check types and run unit tests of the Python package (packages from PyPI)

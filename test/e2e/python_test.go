@@ -55,7 +55,7 @@ func installedWheel(t *testing.T, venv string) string {
 	t.Helper()
 	out, err := figure.Dir()
 	require.NoError(t, err)
-	wheels, err := filepath.Glob(filepath.Join(out, "dist/muster_jobs-*.whl"))
+	wheels, err := filepath.Glob(filepath.Join(out, "wheel/muster_jobs-*.whl"))
 	require.NoError(t, err)
 	require.NotEmpty(t, wheels, "make wheel builds it")
 	newest := slices.MaxFunc(wheels, func(a, b string) int { return modified(t, a).Compare(modified(t, b)) })
