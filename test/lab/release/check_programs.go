@@ -30,12 +30,29 @@ func (b *bench) archive(ctx context.Context, arch string, words ...string) (stri
 	if err := unpack(filepath.Join(b.dir, "muster_"+b.number()+"_linux_"+arch+".tar.gz"), dir); err != nil {
 		return "", err
 	}
-	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
+	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", "examples/pi/pi.py"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			return "", err
 		}
 	}
+	if err := b.manuals(dir); err != nil {
+		return "", err
+	}
 	return b.both(ctx, arch, dir, words...)
+}
+
+// manuals looks for manual pages of this version in the archive that was unpacked into dir.
+func (b *bench) manuals(dir string) error {
+	for _, name := range []string{"agent", "agent-run", "agent-submit"} {
+		text, err := os.ReadFile(filepath.Join(dir, "share/man/man1", name+".1"))
+		if err != nil {
+			return err
+		}
+		if head, _, _ := strings.Cut(string(text), "\n"); !strings.Contains(head, `"Muster `+b.version+`"`) {
+			return fmt.Errorf("%s.1 begins with %s", name, head)
+		}
+	}
+	return nil
 }
 
 // both checks the launcher in dir, and then the agent. If agent-launcher is in its directory, the agent executes it for
@@ -91,6 +108,9 @@ func (b *bench) clients(context.Context) (string, error) {
 		platform, _, _ := strings.Cut(name, ".")
 		dir := filepath.Join(b.tmp, "client-"+platform)
 		if err := unpack(path, dir); err != nil {
+			return "", err
+		}
+		if err := b.manuals(dir); err != nil {
 			return "", err
 		}
 		program := filepath.Join(dir, "agent")

@@ -33,7 +33,8 @@ type release struct {
 // number returns the version without the v.
 func (r release) number() string { return strings.TrimPrefix(r.version, "v") }
 
-var versionPattern = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z][0-9A-Za-z.-]*)?$`)
+// versionPattern admits what both semantic versioning and PEP 440 of Python can express.
+var versionPattern = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(alpha|beta|rc)\.(0|[1-9]\d*))?$`)
 
 func dist(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("dist", flag.ContinueOnError)
@@ -54,8 +55,10 @@ func dist(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.goreleaser(ctx); err != nil {
-		return err
+	for _, step := range []func(context.Context) error{r.wheel, r.manuals, r.goreleaser} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
 	images, err := r.pack(ctx)
 	if err != nil {
@@ -107,7 +110,7 @@ func begin(ctx context.Context, version, registry string) (release, error) {
 	return r, nil
 }
 
-// goreleaser builds the binaries and their archives.
+// goreleaser builds the binaries and their archives, with the manual pages in them.
 func (r release) goreleaser(ctx context.Context) error {
 	skip := "publish,announce"
 	if r.trial {

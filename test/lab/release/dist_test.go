@@ -14,13 +14,19 @@ import (
 )
 
 func TestInvalidVersionsAreRejected(t *testing.T) {
-	for _, version := range []string{"", "0.1.0", "v1", "v1.2", "v01.2.3", "v1.2.3 ", "v1.2.3-", "main"} {
+	for _, version := range []string{"", "0.1.0", "v1", "v1.2", "v01.2.3", "v1.2.3 ", "v1.2.3-", "v1.2.3-5", "v1.2.3-rc1", "v1.2.3-rc.01", "main"} {
 		err := run(t.Context(), []string{"dist", "-version", version})
 		requireCode(t, exitUsage, err)
 		require.ErrorContains(t, err, "give a version such as v0.1.0")
 	}
-	for _, version := range []string{"v0.1.0", "v10.20.30", "v1.2.3-rc.1"} {
+	for _, version := range []string{"v0.1.0", "v10.20.30", "v1.2.3-rc.1", "v1.2.3-alpha.0"} {
 		require.True(t, versionPattern.MatchString(version), version)
+	}
+}
+
+func TestThePythonPackageHasTheVersionThatPythonKnows(t *testing.T) {
+	for number, want := range map[string]string{"0.1.0": "0.1.0", "1.2.3-rc.1": "1.2.3rc1", "1.2.3-beta.10": "1.2.3b10", "1.2.3-alpha.0": "1.2.3a0"} {
+		require.Equal(t, "muster_jobs-"+want+"-py3-none-any.whl", wheelName(number))
 	}
 }
 

@@ -8,11 +8,12 @@
 //
 // # dist
 //
-// goreleaser builds the binaries and archives (goreleaser.yaml). dist adds the images for each
-// platform, with bills of materials attached; install.yaml, the folders for kustomize and the chart,
-// which name the images by digest; notes, checksums and provenance. With a key, cosign signs checksums
-// and provenance. With a registry, images and chart are pushed and signed there.
-// $GORELEASER and $COSIGN are the paths of the two programs.
+// make wheel builds the Python package, and goreleaser the binaries and archives (goreleaser.yaml), for
+// which dist writes manual pages first. dist adds the images for each platform, with bills of materials
+// attached; install.yaml, the folders for kustomize and the chart, which name the images by digest;
+// notes, checksums and provenance. With a key, cosign signs checksums and provenance. With a
+// registry, images and chart are pushed and signed there. $GORELEASER and $COSIGN are the paths of the
+// two programs.
 //
 // If there is a tag with the version, it must be the commit that is checked out. Otherwise the release is a
 // trial, which includes uncommitted changes.

@@ -49,6 +49,13 @@ func (r release) pack(ctx context.Context) ([]pushed, error) {
 			return nil, err
 		}
 	}
+	wheel, err := os.ReadFile(filepath.Join(r.root, "out", "wheel", wheelName(r.number())))
+	if err != nil {
+		return nil, fmt.Errorf("read the Python package: %w", err)
+	}
+	if err := r.write(wheelName(r.number()), wheel); err != nil {
+		return nil, err
+	}
 	bills, err := r.bills(ctx, binaries)
 	if err != nil {
 		return nil, err
