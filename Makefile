@@ -509,7 +509,7 @@ release: release-tool ## make a release in out/dist (VERSION=v0.1.0; KEY=cosign.
 	@$(SHIPPING) $(BIN)/release dist -version '$(VERSION)' -registry '$(REGISTRY)' -key '$(KEY)'
 
 .PHONY: release-check
-release-check: release-tool ## check the release: programs under qemu-user, images in a local registry, Helm, cosign
+release-check: release-tool ## check the release: programs under qemu-user, images in a local registry, Helm, krew, pip, cosign
 	@$(SHIP) github.com/sigstore/cosign/v3/cmd/cosign
 	@$(GO) -C test/lab/release/registry build -o $(BIN)/registry .
 	@$(SHIPPING) REGISTRY_PROGRAM=$(BIN)/registry $(BIN)/release check

@@ -41,6 +41,9 @@ func (b *bench) trials() []trial {
 		{"registry: images for both platforms, with labels and bills of materials", b.registry},
 		{"install.yaml, kustomize and chart name images that the registry has", b.manifests},
 		{"chart: Helm pulls it from the registry and renders the digests", b.helm},
+		{"krew.yaml has each client's archive, with its checksum and program", b.krewManifest},
+		{"krew installs and uninstalls the plugin, and kubectl muster answers", b.krew},
+		{"pip installs and uninstalls the wheel in a new environment", b.pip},
 		{"signatures: cosign verifies each, and refuses a changed file", b.signatures},
 	}
 }

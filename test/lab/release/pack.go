@@ -43,7 +43,7 @@ func (r release) pack(ctx context.Context) ([]pushed, error) {
 		}
 		name := a.Name
 		if a.Type == krewManifest {
-			name = "krew.yaml" // muster.yaml is the name of a settings file
+			name = krewFile
 		}
 		if err := r.write(name, data); err != nil {
 			return nil, err

@@ -1,0 +1,76 @@
+// Package commands installs the commands of a release as users do: the plugin of kubectl by krew, and the
+// Python package by pip.
+package commands
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/kube"
+	"github.com/musterhq/muster/test/suite/program"
+)
+
+// Krew is a directory in which krew keeps plugins.
+type Krew struct {
+	dir     string
+	kubectl string
+	env     []string
+}
+
+// NewKrew makes such a directory for an operating system and an architecture. kubectl and its plugins get no
+// other variables than env and those that krew needs.
+func NewKrew(ctx context.Context, dir, system, arch string, env ...string) (Krew, error) {
+	k := Krew{dir: dir}
+	k.env = append(env, "PATH="+k.Bin(), "HOME="+dir, "KREW_ROOT="+dir, "KREW_OS="+system, "KREW_ARCH="+arch)
+	root, err := figure.Root()
+	if err != nil {
+		return k, err
+	}
+	if k.kubectl, err = kubectl(ctx, root); err != nil {
+		return k, err
+	}
+	m := program.Module{Dir: filepath.Join(root, "test/lab/release/krew"), Path: "sigs.k8s.io/krew", Name: "krew", Commands: []string{"cmd/krew"}}
+	programs, err := m.Build(ctx)
+	if err != nil {
+		return k, err
+	}
+	if err := os.MkdirAll(k.Bin(), 0o755); err != nil {
+		return k, fmt.Errorf("make directory: %w", err)
+	}
+	// kubectl krew is the program kubectl-krew.
+	return k, os.Symlink(filepath.Join(programs, "krew"), filepath.Join(k.Bin(), "kubectl-krew"))
+}
+
+// kubectl finds a kubectl: that of $MUSTER_KUBECTL, else of PATH. Without either it builds one.
+func kubectl(ctx context.Context, root string) (string, error) {
+	if found, err := exec.LookPath(kube.Path()); err == nil {
+		return found, nil
+	}
+	m := program.Module{Dir: filepath.Join(root, "test/lab/cluster/kube"), Path: "k8s.io/kubernetes", Name: "kubectl", Commands: []string{"cmd/kubectl"}}
+	dir, err := m.Build(ctx)
+	return filepath.Join(dir, "kubectl"), err
+}
+
+// Bin is where krew puts the programs of plugins.
+func (k Krew) Bin() string { return filepath.Join(k.dir, "bin") }
+
+// Install installs the plugin of a manifest out of a file.
+func (k Krew) Install(ctx context.Context, manifest, archive string) error {
+	_, err := k.Kubectl(ctx, "krew", "install", "--manifest="+manifest, "--archive="+archive)
+	return err
+}
+
+// Uninstall uninstalls a plugin.
+func (k Krew) Uninstall(ctx context.Context, name string) error {
+	_, err := k.Kubectl(ctx, "krew", "uninstall", name)
+	return err
+}
+
+// Kubectl runs kubectl with the plugins of this directory, and no others.
+func (k Krew) Kubectl(ctx context.Context, args ...string) (string, error) {
+	return run(ctx, k.dir, k.env, k.kubectl, args...)
+}
