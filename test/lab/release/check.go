@@ -34,6 +34,7 @@ type trial struct {
 func (b *bench) trials() []trial {
 	return []trial{
 		{"checksums match, and list every file", b.checksums},
+		{"newcomer: the README's lines for an archive compute pi on 4 fake workers, without Go", b.newcomer},
 		{"linux/amd64 archive: its programs print version, commit and protocol", b.amd64},
 		{"linux/arm64 archive: the same under qemu-user", b.arm64},
 		{"client archives: the program is of this commit, for its platform", b.clients},
