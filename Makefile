@@ -265,7 +265,7 @@ test: deps lint unit fake-part ## run all tests without a cluster: lint, unit, a
 
 # Every suite. Suites that need an idle machine come last.
 NIGHTLY := lint unit fake below fake-cells fake-held fake-pauses fake-polls fake-culprit care killed conform errno pid1 fault skew model convert size \
-	e2e e2e-convert e2e-install e2e-care e2e-fault e2e-python e2e-paste e2e-examples e2e-pipelines e2e-gang e2e-kubeflow heal frameworks e2e-scale \
+	e2e e2e-convert e2e-install e2e-release release-check e2e-care e2e-fault e2e-python e2e-paste e2e-examples e2e-pipelines e2e-gang e2e-kubeflow heal frameworks e2e-scale \
 	soak stall fuzz fake-speed rules-cost bench
 
 .PHONY: nightly
@@ -343,7 +343,7 @@ e2e-install: loaded ## install the controller by file, kustomize and Helm; test 
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-release
-e2e-release: loaded release-tool ## install, upgrade and roll back a release from a registry (alone on the cluster)
+e2e-release: loaded release-tool ## install a release (file, kustomize, Helm, krew, pip), upgrade it and roll it back (alone on the cluster)
 	@$(GO) -C test/lab/release/registry build -o $(BIN)/registry .
 	@$(MAKE) --no-print-directory release VERSION=$(BEFORE) && rm -rf $(OUT)/before && mv $(OUT)/dist $(OUT)/before
 	@$(MAKE) --no-print-directory release VERSION=$(AFTER)

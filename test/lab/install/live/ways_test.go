@@ -168,12 +168,18 @@ func shows(s space, namespace string) {
 	})
 }
 
-// record records a figure, and fails the test if it misses its bar.
+// record records a figure of make e2e-install, and fails the test if it misses its bar.
 func record(t *testing.T, row figure.Row, raw figure.Series) {
+	t.Helper()
+	recordAs(t, "make e2e-install", row, raw)
+}
+
+// recordAs writes a figure that a command shows.
+func recordAs(t *testing.T, command string, row figure.Row, raw figure.Series) {
 	t.Helper()
 	dir, err := figure.Dir()
 	require.NoError(t, err)
-	kept, err := figure.Keep(dir, "make e2e-install", "install-"+regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(row.Name), "-"), raw, row)
+	kept, err := figure.Keep(dir, command, "install-"+regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(row.Name), "-"), raw, row)
 	require.NoError(t, err)
 	t.Log(kept)
 	require.NoError(t, figure.Missed(kept))
