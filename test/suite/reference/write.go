@@ -22,7 +22,7 @@ func parts(root string) []part {
 	fields := func(of string) func() (string, error) {
 		return func() (string, error) { return LaunchJob(filepath.Join(root, "images/deploy/crd.yaml"), of) }
 	}
-	return []part{
+	return append([]part{
 		{"docs/reference/settings.md", "settings", func() (string, error) { return Settings(), nil }},
 		{"docs/reference/launchjob.md", "spec", fields("spec")},
 		{"docs/reference/launchjob.md", "status", fields("status")},
@@ -33,7 +33,7 @@ func parts(root string) []part {
 		{"docs/reference/labels.md", "annotations", table(annotations(), "annotation")},
 		{"docs/reference/labels.md", "gangs", table(gangs(), "label or annotation")},
 		{"docs/reference/metrics.md", "metrics", Metrics},
-	}
+	}, variablesParts(root)...)
 }
 
 // Write writes every generated part of the pages below root. bin has the built programs.
