@@ -19,8 +19,8 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// TestManifests reads the manifests of docs/guides/join.md like the API server, strictly, and their
-// commands like `agent join`.
+// TestManifests parses the manifests of docs/guides/join.md as strictly as the API server does, and
+// their commands like `agent join`.
 func TestManifests(t *testing.T) {
 	page, err := os.ReadFile("../../docs/guides/join.md")
 	require.NoError(t, err)
@@ -40,7 +40,7 @@ func TestManifests(t *testing.T) {
 				services = append(services, *o)
 			case *batchv1.Job:
 				require.Equal(t, *o.Spec.Completions, *o.Spec.Parallelism)
-				require.Equal(t, corev1.RestartPolicyNever, o.Spec.Template.Spec.RestartPolicy, "podFailurePolicy needs it")
+				require.Equal(t, corev1.RestartPolicyNever, o.Spec.Template.Spec.RestartPolicy, "podFailurePolicy needs restartPolicy: Never")
 				require.Equal(t, services[len(services)-1].Name, o.Spec.Template.Spec.Subdomain)
 				pods, workers = append(pods, o.Spec.Template.Spec), append(workers, *o.Spec.Parallelism)
 			case *appsv1.StatefulSet:

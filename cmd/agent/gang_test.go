@@ -30,13 +30,13 @@ const (
 type gang struct {
 	t       *testing.T
 	size    int
-	address string   // of rank 0
-	dir     string   // shared by the commands, $SHARED
-	flags   []string // of every member
-	script  string   // run by sh in each member
+	address string   // address of rank 0
+	dir     string   // directory that the commands share, $SHARED
+	flags   []string // flags of every member
+	script  string   // script that sh runs in each member
 }
 
-// pod is one member.
+// pod is one member of a gang.
 type pod struct {
 	t     *testing.T
 	rank  int
@@ -54,7 +54,7 @@ func newGang(t *testing.T, size int, script string, flags ...string) *gang {
 	return g
 }
 
-// start starts the member of a rank. more are flags for it alone, or NAME=VALUE.
+// start starts the member with the given rank. more holds flags or NAME=VALUE for this member only.
 func (g *gang) start(rank int, more ...string) *pod {
 	g.t.Helper()
 	dir, err := os.MkdirTemp("", "m")
@@ -78,7 +78,7 @@ func (g *gang) start(rank int, more ...string) *pod {
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	require.NoError(g.t, p.cmd.Start())
 	go func() {
-		_ = p.cmd.Wait() // the exit code is in the state
+		_ = p.cmd.Wait() // the exit code is in cmd.ProcessState
 		close(p.ended)
 	}()
 	g.t.Cleanup(func() {
@@ -100,7 +100,7 @@ func (g *gang) startAll() []*pod {
 	return all
 }
 
-// code waits for the end of the member and returns its exit code.
+// code waits until the member ends and returns its exit code.
 func (p *pod) code() int {
 	p.t.Helper()
 	select {
@@ -114,7 +114,7 @@ func (p *pod) code() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// says waits for words in the member's output.
+// says waits until the member's output contains words.
 func (p *pod) says(words string) {
 	p.t.Helper()
 	require.Eventually(p.t, func() bool { return strings.Contains(p.out.String(), words) }, patience, 5*time.Millisecond, "rank %d: %q in\n%s", p.rank, words, p.out)
@@ -125,7 +125,7 @@ func (p *pod) signal(sig syscall.Signal) {
 	require.NoError(p.t, p.cmd.Process.Signal(sig))
 }
 
-// all requires every member to exit with a code.
+// all requires that every member exits with a code.
 func all(t *testing.T, pods []*pod, code int) {
 	t.Helper()
 	for _, p := range pods {
@@ -133,7 +133,7 @@ func all(t *testing.T, pods []*pod, code int) {
 	}
 }
 
-// file reads a file that the commands wrote.
+// file returns the content of a file that the commands wrote, or "".
 func (g *gang) file(name string) string {
 	text, err := os.ReadFile(filepath.Join(g.dir, name))
 	if err != nil {
@@ -148,7 +148,8 @@ func (g *gang) files(pattern string) []string {
 	return list
 }
 
-// knocked waits for n connection attempts to rank 0's address, while there is no rank 0.
+// knocked waits until members have tried n times to connect to rank 0's address, while no rank 0
+// runs.
 func (g *gang) knocked(n int) {
 	g.t.Helper()
 	l, err := net.Listen("tcp", g.address)
@@ -162,7 +163,7 @@ func (g *gang) knocked(n int) {
 	}
 }
 
-// startVia starts the member of a rank with its own road to rank 0.
+// startVia starts the member with the given rank and its own road to rank 0.
 func (g *gang) startVia(rank int) (*pod, *road) {
 	g.t.Helper()
 	direct := g.address
@@ -173,8 +174,9 @@ func (g *gang) startVia(rank int) (*pod, *road) {
 	return p, r
 }
 
-// road is a proxy to rank 0 that can be cut, again and again. It counts the bytes that its member
-// has received since the cut. The proof takes fewer than seated, and a seat brings more.
+// road is a proxy to rank 0 that can be cut repeatedly. It counts the bytes that its member has
+// received since the cut. The proof of the token takes fewer bytes than seated, and a seat brings
+// more.
 type road struct {
 	l    net.Listener
 	to   string
@@ -219,7 +221,7 @@ func (r *road) serve(running *sync.WaitGroup) {
 	}
 }
 
-// cut breaks the existing connections; later ones pass.
+// cut breaks the existing connections. New connections pass.
 func (r *road) cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -230,8 +232,8 @@ func (r *road) cut() {
 	r.told.Store(0)
 }
 
-// pass copies one direction and passes its end on. Closing both directions at once would lose bytes
-// that are still on their way.
+// pass copies one direction of a connection and passes its end on. Closing both directions at once
+// would lose bytes in transit.
 func pass(from, to *net.TCPConn, told *atomic.Int64) {
 	buf := make([]byte, 4096)
 	for {
@@ -240,11 +242,11 @@ func pass(from, to *net.TCPConn, told *atomic.Int64) {
 			told.Add(int64(n))
 		}
 		if _, err := to.Write(buf[:n]); err != nil {
-			_ = from.CloseRead() // the receiver has gone
+			_ = from.CloseRead() // the receiver has closed the connection
 			return
 		}
 		if err != nil {
-			_ = to.CloseWrite() // it may be closed
+			_ = to.CloseWrite() // the connection may already be closed
 			return
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/agent/settings"
 )
 
-// TestBadInput checks that bad input gives one sentence, one hint and exit code 64, and runs
+// TestBadInput checks that bad input gives one sentence, one hint and exit code 64, and starts
 // nothing.
 func TestBadInput(t *testing.T) {
 	short := filepath.Join(t.TempDir(), "token")
@@ -72,7 +72,8 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestVariables checks that the variable of each flag is known, and unknown variables are errors.
+// TestVariables checks that each flag has a known variable, and that an unknown variable is an
+// error.
 func TestVariables(t *testing.T) {
 	cfg := join.Defaults()
 	set := newFlags("join")
@@ -84,24 +85,23 @@ func TestVariables(t *testing.T) {
 	} {
 		cmd := exec.Command(bin, "worker", "--await=10s")
 		cmd.Env = []string{"MUSTER_DIR=" + t.TempDir(), env}
-		out, _ := cmd.CombinedOutput() // the exit code is in the state
+		out, _ := cmd.CombinedOutput() // the exit code is in cmd.ProcessState
 		require.Equal(t, 64, cmd.ProcessState.ExitCode(), "%s", out)
 		require.Contains(t, string(out), want)
 	}
-	// a Service "muster" in the namespace is no error
+	// The variables of a Service "muster" in the namespace are no error.
 	cmd := exec.Command(bin, "join", "--workers=1", "--", "true")
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "MUSTER_DIR=" + filepath.Join(t.TempDir(), "r"), "MUSTER_TERMINATION_LOG=", "MUSTER_SERVICE_HOST=10.96.0.7", "MUSTER_SERVICE_PORT=80", "MUSTER_PORT=tcp://10.96.0.7:80"}
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
 
-// inPod runs `agent join` under the host name "pod", in a UTS namespace if that is needed and
-// allowed.
+// inPod runs `agent join` with the host name "pod", in a UTS namespace.
 func inPod(t *testing.T, line, env string) (string, int) {
 	t.Helper()
 	cmd := exec.Command("unshare", append([]string{"--uts", "--map-root-user", "--user", "sh", "-c", `hostname pod; exec "$@"`, "sh", bin, "join"}, strings.Fields(line)...)...)
 	cmd.Env = append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "MUSTER_DIR=" + t.TempDir()}, strings.Fields(env)...)
-	out, _ := cmd.CombinedOutput() // the exit code is in the state
+	out, _ := cmd.CombinedOutput() // the exit code is in cmd.ProcessState
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
@@ -114,7 +114,7 @@ func TestJoinHelp(t *testing.T) {
 	}
 }
 
-// TestOneMember checks that a single member is only PID 1.
+// TestOneMember checks that a single member only acts as PID 1 of its command.
 func TestOneMember(t *testing.T) {
 	for _, row := range []struct {
 		script, out string
@@ -128,7 +128,7 @@ func TestOneMember(t *testing.T) {
 		cmd := exec.Command(bin, "join", "--workers=1", "--", "sh", "-c", row.script)
 		cmd.Env = []string{"PATH=/usr/bin:/bin", "MUSTER_DIR=" + filepath.Join(t.TempDir(), "made")}
 		cmd.Stdin = strings.NewReader("typed")
-		out, _ := cmd.CombinedOutput() // the exit code is in the state
+		out, _ := cmd.CombinedOutput() // the exit code is in cmd.ProcessState
 		require.Equal(t, row.code, cmd.ProcessState.ExitCode(), row.script)
 		require.Equal(t, row.out, string(out), row.script)
 	}

@@ -16,16 +16,16 @@ import (
 	"github.com/musterhq/muster/agent/join"
 )
 
-// TestFailedAttemptsAreKept checks that each member's report and last words list every attempt, in
-// order, including those of a new rank 0.
+// TestFailedAttemptsAreKept checks that each member's report and termination message list every
+// attempt, in order.
 func TestFailedAttemptsAreKept(t *testing.T) {
 	for name, row := range map[string]struct {
 		last string // behavior of the third attempt
 		code int
-		ends string // end of the first line of the last words
+		ends string // end of the first line of the termination message
 	}{
-		"the last one failed too": {`sleep 0.3; [ $RANK = 1 ] && kill -SEGV $$`, 139, "rank 1 on job-1 was killed by SIGSEGV; no restart: all 3 attempts are used up"},
-		"the last one succeeded":  {`exit 0`, 0, "the job ended with 0"},
+		"the last attempt failed too": {`sleep 0.3; [ $RANK = 1 ] && kill -SEGV $$`, 139, "rank 1 on job-1 was killed by SIGSEGV; no restart: all 3 attempts are used up"},
+		"the last attempt succeeded":  {`exit 0`, 0, "the job ended with 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGang(t, 2, `case $RANK.$MUSTER_ATTEMPT in 1.0) sleep 0.3; exit 9;; 0.1) sleep 0.3; exit 8;; ?.2) `+row.last+`;; esac; sleep 1000`,
@@ -55,8 +55,8 @@ func TestFailedAttemptsAreKept(t *testing.T) {
 	}
 }
 
-// TestANewRankZeroKeepsFailedAttempts checks that a new rank 0 learns failed attempts from the
-// members.
+// TestANewRankZeroKeepsFailedAttempts checks that a new rank 0 learns about failed attempts from
+// the members.
 func TestANewRankZeroKeepsFailedAttempts(t *testing.T) {
 	g := newGang(t, 2, `case $RANK.$MUSTER_ATTEMPT in 1.0) sleep 0.3; exit 9;; ?.2) exit 0;; esac; echo $MUSTER_ATTEMPT >> $SHARED/started; exec sleep 1000`,
 		"--max-restarts=2", "--restart-on=+9", "--grace=2s")

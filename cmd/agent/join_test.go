@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestATorchrunThatTrainsAlone checks that each member reports such a torchrun once, unless the
-// user has asked for it.
+// TestATorchrunThatTrainsAlone checks that each member reports once that torchrun trains alone,
+// unless the user asked for that.
 func TestATorchrunThatTrainsAlone(t *testing.T) {
 	const alone = "agent: torchrun starts a separate job on each of the 2 members; its environment lacks PET_NNODES and similar variables, which describe the members\n"
 	const script = `exec env -u PET_NNODES bash -c 'l=torchrun; exec -a $l sleep 5'`
@@ -24,9 +24,9 @@ func TestATorchrunThatTrainsAlone(t *testing.T) {
 		flags  []string
 		said   int
 	}{
-		"it lacks the members":      {script, nil, 1},
-		"it is told the members":    {`exec bash -c 'l=torchrun; exec -a $l sleep 2'`, nil, 0},
-		"a framework was asked for": {`exec env -u PET_NNODES bash -c 'l=torchrun; exec -a $l sleep 2'`, []string{"--framework=plain"}, 0},
+		"variables of the members removed": {script, nil, 1},
+		"variables of the members set":     {`exec bash -c 'l=torchrun; exec -a $l sleep 2'`, nil, 0},
+		"explicit framework":               {`exec env -u PET_NNODES bash -c 'l=torchrun; exec -a $l sleep 2'`, []string{"--framework=plain"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pods := newGang(t, 2, row.script, row.flags...).startAll()
@@ -42,7 +42,7 @@ func TestMembersMeetAndEndTogether(t *testing.T) {
 	g := newGang(t, 3, `echo "rank $RANK of $WORLD_SIZE meets at $MASTER_ADDR:$MASTER_PORT, attempt $MUSTER_ATTEMPT, $X"
 		env > $SHARED/env-$RANK; sleep 0.$RANK; echo done > $SHARED/done-$RANK`, "--env=X=y")
 	pods := []*pod{g.start(1), g.start(2)}
-	g.knocked(2) // rank 0 is late
+	g.knocked(2) // rank 0 starts late
 	pods = append(pods, g.start(0))
 	all(t, pods, 0)
 	meet := ""
@@ -52,7 +52,7 @@ func TestMembersMeetAndEndTogether(t *testing.T) {
 		_, rest, _ := strings.Cut(line, "meets")
 		require.True(t, meet == "" || meet == rest, "%q and %q", meet, rest)
 		meet = rest
-		require.Equal(t, 1, lines(p.out.String()), "nothing besides: %s", p.out)
+		require.Equal(t, 1, lines(p.out.String()), "the member prints nothing else: %s", p.out)
 	}
 	require.Len(t, g.files("done-*"), 3)
 	for _, name := range g.files("env-*") {
@@ -63,7 +63,7 @@ func TestMembersMeetAndEndTogether(t *testing.T) {
 	}
 }
 
-func TestAFailureEndsEverybody(t *testing.T) {
+func TestAFailureEndsAllMembers(t *testing.T) {
 	g := newGang(t, 3, `trap 'echo stopped > $SHARED/stopped-$RANK; exit 0' TERM
 		echo $$ > $SHARED/pid-$RANK
 		if [ $RANK = 2 ]; then while [ $(ls $SHARED/pid-* | wc -l) -lt 3 ]; do sleep 0.05; done; exit 7; fi
@@ -76,7 +76,7 @@ func TestAFailureEndsEverybody(t *testing.T) {
 	require.Len(t, g.files("pid-*"), 3)
 }
 
-func TestAMemberThatNeverComes(t *testing.T) {
+func TestMissingMember(t *testing.T) {
 	g := newGang(t, 4, `true`, "--timeout=3s")
 	pods := []*pod{g.start(0), g.start(2), g.start(3, "MUSTER_TOKEN=another-token-of-a-test")}
 	require.Equal(t, 76, pods[2].code())
@@ -90,7 +90,7 @@ func TestAMemberThatNeverComes(t *testing.T) {
 	require.Contains(t, pods[0].out.String(), "of 4 members joined within 3s: ")
 }
 
-// Two jobs with the same token and address do not mix.
+// TestJobsWithOneToken checks that two jobs with the same token and address do not mix.
 func TestJobsWithOneToken(t *testing.T) {
 	g := newGang(t, 2, `exit 0`)
 	first := g.start(0, "MUSTER_JOB=train")
@@ -101,8 +101,8 @@ func TestJobsWithOneToken(t *testing.T) {
 	all(t, []*pod{first, g.start(1, "MUSTER_JOB=train")}, 0)
 }
 
-// TestMembersWaitWithoutLimit checks that with --timeout=0 no member gives up, neither rank 0 nor
-// another.
+// TestMembersWaitWithoutLimit checks that with --timeout=0 neither rank 0 nor another member gives
+// up.
 func TestMembersWaitWithoutLimit(t *testing.T) {
 	g := newGang(t, 3, `true`, "--timeout=0s")
 	pods := []*pod{g.start(2)}
@@ -139,7 +139,7 @@ func TestMembersThatContradictEachOther(t *testing.T) {
 	all(t, []*pod{zero, first, g.start(2)}, 0)
 }
 
-// sort returns which of two members lives, and which has ended.
+// sort returns which of two members still runs, and which has ended.
 func sort(a, b *pod) (lives, ended *pod) {
 	select {
 	case <-b.ended:
@@ -147,12 +147,13 @@ func sort(a, b *pod) (lives, ended *pod) {
 	case <-a.ended:
 		return b, a
 	case <-time.After(patience):
-		require.FailNow(a.t, "both live")
+		require.FailNow(a.t, "both members still run")
 	}
 	return nil, nil
 }
 
-// TestTwoRankZeros leads the address of rank 0 to another one.
+// TestTwoRankZeros checks that the second rank 0 at the same address ends with an error, and that
+// the job completes with the first.
 func TestTwoRankZeros(t *testing.T) {
 	g := newGang(t, 2, `true`, "--timeout=30s")
 	zero := g.start(0)
@@ -194,12 +195,13 @@ func TestPermanentEndsAreNotRetried(t *testing.T) {
 	}
 }
 
-// twoAttempts is for a shell that waits by itself. A child of it would be the process that is asked
-// to stop, and mkfifo is such a child before the shell reports its start.
+// twoAttempts blocks in attempt 0 and succeeds in attempt 1. The shell blocks without a child
+// process, because a child would be the process that gets the signal to stop. mkfifo is such a
+// child, so it runs before the shell reports its start.
 const twoAttempts = `mkfifo $SHARED/never-$$; echo "started $RANK $MUSTER_ATTEMPT" >> $SHARED/started; [ $MUSTER_ATTEMPT = 0 ] || exit 0
 	read x < $SHARED/never-$$`
 
-// TestALostMember kills a member without notice, and replaces it.
+// TestALostMember kills a member without notice and replaces it.
 func TestALostMember(t *testing.T) {
 	g := newGang(t, 3, twoAttempts, "--max-restarts=1")
 	pods := g.startAll()
@@ -211,7 +213,7 @@ func TestALostMember(t *testing.T) {
 	require.Equal(t, 6, lines(g.file("started"))+1)
 }
 
-// TestRankZeroIsReplaced replaces rank 0 during the barrier, and during an attempt.
+// TestRankZeroIsReplaced replaces rank 0 during the barrier and during an attempt.
 func TestRankZeroIsReplaced(t *testing.T) {
 	g := newGang(t, 3, twoAttempts, "--max-restarts=1")
 	zero := g.start(0)
@@ -236,13 +238,12 @@ func TestRankZeroIsLostForGood(t *testing.T) {
 	require.Eventually(t, func() bool { return lines(g.file("started")) == 2 }, patience, 10*time.Millisecond)
 	pods[0].signal(syscall.SIGKILL)
 	<-pods[0].ended
-	zero := g.start(0) // no restart is allowed, as its replacement reports
+	zero := g.start(0) // the replacement reports the loss, and no restart is allowed
 	all(t, []*pod{zero, pods[1], pods[2]}, 76)
 	require.Contains(t, pods[1].out.String(), "rank 0 was lost during attempt 0")
 }
 
-// TestCuts breaks connections again and again, without effect. A road that stays cut for the lease
-// ends the members behind it.
+// TestCuts checks that breaking connections repeatedly has no effect.
 func TestCuts(t *testing.T) {
 	g := newGang(t, 2, `i=0; while [ ! -e $SHARED/go ]; do sleep 0.05; done; echo end $RANK`, "--lease=24s")
 	zero := g.start(0)
@@ -258,7 +259,9 @@ func TestCuts(t *testing.T) {
 	require.Equal(t, "end 0\n", zero.out.String())
 }
 
-func TestOutOfReach(t *testing.T) {
+// TestCutForTheLease checks that a member that is cut off for the lease ends, and that rank 0 ends
+// too.
+func TestCutForTheLease(t *testing.T) {
 	g := newGang(t, 2, `sleep 1000`, "--lease=24s")
 	zero := g.start(0)
 	one, r := g.startVia(1)
@@ -271,7 +274,7 @@ func TestOutOfReach(t *testing.T) {
 	require.Contains(t, zero.out.String(), "agent: rank 1 on job-1: it did not come back within 24s")
 }
 
-// children returns the direct child processes of a member.
+// children returns the pids of a member's direct child processes.
 func children(t *testing.T, p *pod) []string {
 	tasks, err := filepath.Glob(same("/proc/%d/task/*/children", p.cmd.Process.Pid))
 	require.NoError(t, err)
@@ -284,8 +287,8 @@ func children(t *testing.T, p *pod) []string {
 	return all
 }
 
-// TestAFrozenMember freezes a member. It does not answer, so its replacement gets the seat. The
-// frozen member ends when it thaws.
+// TestAFrozenMember freezes a member. The member does not answer, so its replacement gets the seat.
+// The frozen member ends after it continues.
 func TestAFrozenMember(t *testing.T) {
 	g := newGang(t, 2, twoAttempts, "--max-restarts=1", "--lease=24s", "--timeout=15s")
 	pods := g.startAll()
@@ -297,7 +300,7 @@ func TestAFrozenMember(t *testing.T) {
 	all(t, []*pod{pods[0], next}, 0)
 	require.Contains(t, pods[0].out.String(), "attempt 2 of 2: rank 1 on job-1: its pod or container was replaced")
 	pods[1].signal(syscall.SIGCONT)
-	require.Equal(t, 75, pods[1].code(), "nobody is there any more: %s", pods[1].out)
+	require.Equal(t, 75, pods[1].code(), "the old member must end, because rank 0 has ended: %s", pods[1].out)
 	require.NoDirExists(t, "/proc/"+old[0])
 }
 
@@ -319,7 +322,7 @@ func TestTermInTheBarrier(t *testing.T) {
 	all(t, []*pod{one, g.start(2), g.start(0)}, 0)
 }
 
-func TestSeveralProcessesEach(t *testing.T) {
+func TestSeveralProcessesPerMember(t *testing.T) {
 	g := newGang(t, 2, `echo "$RANK $LOCAL_RANK $WORLD_SIZE" > $SHARED/rank-$RANK; [ $RANK = 3 ] && { sleep 1; exit 5; }; sleep 1000`, "--procs-per-worker=2", "--framework=torch")
 	pods := g.startAll()
 	all(t, pods, 5)
@@ -328,7 +331,8 @@ func TestSeveralProcessesEach(t *testing.T) {
 	require.Equal(t, "3 1 4", g.file("rank-3"))
 }
 
-// TestPeersFailFirst checks that a departure takes precedence over the failures that it causes.
+// TestPeersFailFirst checks that the departure of a member takes precedence over the failures that
+// the departure causes.
 func TestPeersFailFirst(t *testing.T) {
 	const script = `echo $$ > $SHARED/pid-$RANK-$MUSTER_ATTEMPT; [ $MUSTER_ATTEMPT = 0 ] || exit 0
 		if [ $RANK = 1 ]; then exec sleep 1000; fi
@@ -341,7 +345,7 @@ func TestPeersFailFirst(t *testing.T) {
 			below := children(t, pods[1])
 			pods[1].signal(sig)
 			<-pods[1].ended
-			if sig == syscall.SIGKILL { // like its namespace
+			if sig == syscall.SIGKILL { // like the kernel, which kills the whole pid namespace
 				pid, err := strconv.Atoi(below[0])
 				require.NoError(t, err)
 				require.NoError(t, syscall.Kill(pid, sig))
@@ -350,7 +354,7 @@ func TestPeersFailFirst(t *testing.T) {
 			all(t, []*pod{pods[0], g.start(1)}, 0)
 			want := "attempt 2 of 2: rank 1 on job-1 was lost: its pod or container was replaced; rank 0 on job-0 exited with 1"
 			if sig == syscall.SIGTERM {
-				want = "attempt 2 of 3: rank 1 on job-1 was (ended because its worker was )?told to stop from outside" // rank 0 is asked to end, and may have failed before
+				want = "attempt 2 of 3: rank 1 on job-1 was (ended because its worker was )?told to stop from outside" // rank 0 is told to end, but may have failed before that
 			}
 			require.Regexp(t, want, pods[0].out.String())
 		})

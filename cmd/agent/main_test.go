@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// bin is the agent, built once, with the race detector if $MUSTER_RACE is set.
+// bin is the path of the agent, which is built once, with the race detector if $MUSTER_RACE is set.
 var bin string
 
 func TestMain(m *testing.M) {

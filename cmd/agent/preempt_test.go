@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPreemption checks that TERM to a pod uses up no restart; the job waits for the replacement.
+// TestPreemption checks that TERM to a pod uses up no restart, and that the job waits for the
+// replacement.
 func TestPreemption(t *testing.T) {
 	for _, rank := range []int{1, 0} {
 		t.Run(same("rank %d", rank), func(t *testing.T) {
@@ -26,13 +27,13 @@ func TestPreemption(t *testing.T) {
 				pods[0].says("attempt 2 of 3: ")
 			}
 			all(t, []*pod{pods[1-rank], g.start(rank)}, 0)
-			require.Contains(t, pods[1-rank].out.String(), "attempt 2 of 3: ", "none of two is used up")
+			require.Contains(t, pods[1-rank].out.String(), "attempt 2 of 3: ", "the attempt does not count as a restart")
 			require.Contains(t, pods[1-rank].out.String(), "told to stop from outside")
 		})
 	}
 }
 
-// TestPreemptionLetsAllSave checks that all ranks are asked at once, because ranks that save
+// TestPreemptionLetsAllSave checks that all ranks are told to stop at once, because ranks that save
 // together need each other.
 func TestPreemptionLetsAllSave(t *testing.T) {
 	for rank := range 2 {

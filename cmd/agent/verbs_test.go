@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-func TestEveryVerbOfTheListIsThere(t *testing.T) {
+func TestEveryVerbOfTheListExists(t *testing.T) {
 	for _, verb := range names.SmallVerbs() {
 		require.Contains(t, verbs(), verb)
 	}

@@ -17,7 +17,7 @@ func TestParse(t *testing.T) {
 	var out strings.Builder
 	o, err := parse(nil, io.Discard, &out)
 	require.NoError(t, err)
-	require.Empty(t, o.Namespaces, "all")
+	require.Empty(t, o.Namespaces, "no namespaces means all")
 	require.Equal(t, "registry/agent:1", o.AgentImage)
 	require.NotEmpty(t, o.Version)
 
@@ -57,14 +57,14 @@ func TestParse(t *testing.T) {
 }
 
 func TestVariables(t *testing.T) {
-	t.Setenv("MUSTER_CONTROLLER_SERVICE_HOST", "10.96.0.7") // set by kubelets for a Service
+	t.Setenv("MUSTER_CONTROLLER_SERVICE_HOST", "10.96.0.7") // the kubelet sets such variables for a Service
 	t.Setenv("MUSTER_CONTROLLER_PORT", "tcp://10.96.0.7:80")
 	var out strings.Builder
 	_, err := parse(nil, io.Discard, &out)
 	require.NoError(t, err)
 	t.Setenv("MUSTER_NAMESPACE", "lab")
 	_, err = parse(nil, io.Discard, &out)
-	require.Error(t, err, "it would serve all namespaces")
+	require.Error(t, err, "a misspelled variable would serve all namespaces")
 	require.Equal(t, "controller: unknown variable MUSTER_NAMESPACE for controller\n"+
 		"hint: did you mean MUSTER_NAMESPACES? unset it, or rename it if it is your own; controller --help lists the flags\n", out.String())
 }

@@ -39,19 +39,20 @@ func (c *cluster) terminate(i int) {
 	}))
 }
 
-// anew replaces the pod i by one with another uid.
+// anew replaces pod i with a pod that has another uid.
 func (c *cluster) anew(i, time int) {
 	c.start(i, func(pod *corev1.Pod) { pod.UID = types.UID(fmt.Sprintf("uid-%d-%d", i, time)) })
 }
 
-// file returns a path in the cluster's directory, for test programs to check.
+// file returns a path in the cluster's directory, where tests and their commands signal each other
+// by files.
 func (c *cluster) file(name string) string { return filepath.Join(c.dir, name) }
 
 func (c *cluster) touch(name string) {
 	require.NoError(c.t, os.WriteFile(c.file(name), nil, 0o600))
 }
 
-// follows waits until the launcher's command has printed such a line.
+// follows waits until the launcher's command has printed a line that matches.
 func (l *launcher) follows(t *testing.T, line string) {
 	t.Helper()
 	wanted := regexp.MustCompile(`(?m)^` + line + `$`)
@@ -62,7 +63,8 @@ func (l *launcher) follows(t *testing.T, line string) {
 	}
 }
 
-// A command in the launcher gets the current hosts. Indices have gaps, and the order is numeric.
+// TestElasticHosts checks that a command in the launcher gets the current hosts in numeric order,
+// even if the indices have gaps.
 func TestElasticHosts(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -80,20 +82,21 @@ func TestElasticHosts(t *testing.T) {
 	l.follows(t, `10\.1\.2\.1:2 10\.1\.2\.11:2 `)
 	c.start(2)
 	l.follows(t, `10\.1\.2\.1:2 10\.1\.2\.3:2 10\.1\.2\.11:2 `)
-	c.terminate(10) // it still has its grace period, but is no host anymore
+	c.terminate(10) // the worker still has its grace period, but is no longer a host
 	l.follows(t, `10\.1\.2\.1:2 10\.1\.2\.3:2 `)
 	c.take(10)
-	eventually(t, "it is said", func() bool { return strings.Contains(l.err.String(), "worker pi-worker-10 left") })
+	eventually(t, "the departure is reported", func() bool { return strings.Contains(l.err.String(), "worker pi-worker-10 left") })
 	c.touch("enough")
 	require.Zero(t, l.end(t), "%s\n%s", l.out.String(), l.err.String())
 	require.Contains(t, l.out.String(), "on pi-worker-2\n10: 255\n10.1.2.1 slots=2\n10.1.2.3 slots=2\n")
 	require.Contains(t, l.err.String(), "agent: worker pi-worker-2 joined: 3 workers, 2 to 12 wanted")
 	require.Contains(t, l.err.String(), "agent: worker pi-worker-10 is leaving (it is being deleted): 2 workers, 2 to 12 wanted")
 	require.Zero(t, c.exited(0))
-	require.Zero(t, c.exited(2), "one that joined is told of the end as well")
+	require.Zero(t, c.exited(2), "a worker that joined is also told that the job has ended")
 }
 
-// A replaced pod with the same name is another worker, with the same place in the order.
+// TestElasticReplacement checks that a replaced pod with the same name is another worker, with the
+// same place in the order.
 func TestElasticReplacement(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -109,7 +112,7 @@ func TestElasticReplacement(t *testing.T) {
 	c.take(1)
 	l.follows(t, `10\.1\.2\.1:1 `)
 	c.anew(1, 2)
-	eventually(t, "it is back", func() bool { return strings.Contains(l.err.String(), "pi-worker-1 joined: 2 workers") })
+	eventually(t, "the replacement has joined", func() bool { return strings.Contains(l.err.String(), "pi-worker-1 joined: 2 workers") })
 	c.touch("enough")
 	require.Zero(t, l.end(t), l.err.String())
 	require.Contains(t, l.out.String(), "again on pi-worker-1\n")
@@ -129,7 +132,8 @@ func TestElasticTooFew(t *testing.T) {
 	require.Zero(t, c.exited(0))
 }
 
-// If too few workers arrive, the error names the missing ones and why.
+// TestElasticNeverEnough checks that the error names the missing workers and the reason if too few
+// workers arrive.
 func TestElasticNeverEnough(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -140,8 +144,9 @@ func TestElasticNeverEnough(t *testing.T) {
 	require.Contains(t, l.err.String(), "no pod yet for workers 1-2")
 }
 
-// Scripts restart with the current workers, even if no restart is allowed.
-func TestElasticGroupBeginsAnew(t *testing.T) {
+// TestElasticGroupRestarts checks that scripts restart with the current workers, even if no restart
+// is allowed.
+func TestElasticGroupRestarts(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.start(0)
@@ -162,11 +167,11 @@ func TestElasticGroupBeginsAnew(t *testing.T) {
 	for _, m := range regexp.MustCompile(`attempt (\d), on \S+ (\d+)`).FindAllStringSubmatch(l.out.String(), -1) {
 		ports[m[1]+" "+m[2]] = true
 	}
-	require.Len(t, ports, 3, "a port of its own for each attempt")
+	require.Len(t, ports, 3, "each attempt has its own port")
 }
 
-// A command that accepts new workers gets one more process when a worker joins, and restarts when
-// one leaves.
+// TestElasticTorchrun checks that a command that accepts new workers gets one more process when a
+// worker joins, and restarts when a worker leaves.
 func TestElasticTorchrun(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -180,20 +185,21 @@ while [ ! -e `+c.file("enough")+` ]; do sleep 0.1; done
 	l := c.run("--min-workers=2", "--max-workers=4", "--", stub, "train.py")
 	l.follows(t, `1: 2:4, is_host=1, 10\.1\.2\.2:\d+, attempt 0, on pi-worker-1`)
 	l.follows(t, `2: 2:4, is_host=0, 10\.1\.2\.2:\d+, attempt 0, on pi-worker-2`)
-	c.start(0) // it comes before the worker with the store
+	c.start(0) // this worker's rank is lower than that of the worker with the store
 	l.follows(t, `0: 2:4, is_host=0, 10\.1\.2\.2:\d+, attempt 0, on pi-worker-0`)
-	require.Equal(t, 3, strings.Count(l.out.String(), "attempt 0"), "the others go on: %s", l.err.String())
+	require.Equal(t, 3, strings.Count(l.out.String(), "attempt 0"), "the other processes must not restart: %s", l.err.String())
 	c.take(1)
 	l.follows(t, `0: 2:4, is_host=1, 10\.1\.2\.1:\d+, attempt 1, on pi-worker-0`)
 	l.follows(t, `2: 2:4, is_host=0, 10\.1\.2\.1:\d+, attempt 1, on pi-worker-2`)
 	c.anew(1, 2)
 	l.follows(t, `1: 2:4, is_host=0, 10\.1\.2\.1:\d+, attempt 1, on pi-worker-1`)
-	require.Equal(t, 3, strings.Count(l.out.String(), "attempt 1"), "the others go on: %s", l.err.String())
+	require.Equal(t, 3, strings.Count(l.out.String(), "attempt 1"), "the other processes must not restart: %s", l.err.String())
 	c.touch("enough")
 	require.Zero(t, l.end(t), "%s\n%s", l.out.String(), l.err.String())
 }
 
-// crash kills the container of pod i for memory, like the kernel. The kubelet restarts it.
+// crash kills the container of pod i, as the kernel does when it runs out of memory. The kubelet
+// restarts it.
 func (c *cluster) crash(i, times int) {
 	name := podName(i)
 	c.mu.Lock()
@@ -210,8 +216,8 @@ func (c *cluster) crash(i, times int) {
 	})
 }
 
-// A worker that ends by itself was not lost: its exit code is the program's, and counts as in any
-// run.
+// TestElasticOwnFault checks that a container that is killed for its memory counts as a failure of
+// the job, like in any other run, and not as a worker that left.
 func TestElasticOwnFault(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -229,7 +235,8 @@ func TestElasticOwnFault(t *testing.T) {
 	require.Contains(t, l.err.String(), "no restart: all 2 attempts are used up")
 }
 
-// The same if the other processes would continue without it.
+// TestElasticTorchrunOwnFault checks the same for a command whose other processes could continue
+// without the worker.
 func TestElasticTorchrunOwnFault(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -244,7 +251,7 @@ func TestElasticTorchrunOwnFault(t *testing.T) {
 	require.Contains(t, l.err.String(), "worker pi-worker-1 lost: container main was restarted while the job ran; it had been killed for its memory (OOMKilled)")
 }
 
-// torchrun accepts a worker that joins after the start.
+// TestElasticTorchrunGrows checks that torchrun accepts a worker that joins after the start.
 func TestElasticTorchrunGrows(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -259,7 +266,8 @@ func TestElasticTorchrunGrows(t *testing.T) {
 	require.Zero(t, l.end(t), l.err.String())
 }
 
-// A lost node that comes back: its old processes end before another one is started there.
+// TestElasticNodeIsBack checks that the old processes on a lost node end before another process
+// starts there when the node comes back.
 func TestElasticNodeIsBack(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -273,20 +281,20 @@ func TestElasticNodeIsBack(t *testing.T) {
 	pid1 := c.workers[podName(1)].Process
 	l := c.run("--min-workers=1", "--max-workers=2", "--node-lost-after=1s", "--framework=plain", "--", "sh", "-c", `
 		pid=`+c.dir+`/pid-$ON
-		if [ -e $pid ] && kill -0 $(cat $pid); then echo "old one on $ON"; fi 2>/dev/null
+		if [ -e $pid ] && kill -0 $(cat $pid); then echo "old process on $ON"; fi 2>/dev/null
 		echo $$ > $pid; echo "$RANK of $WORLD_SIZE, attempt $MUSTER_ATTEMPT, on $ON"
 		while [ ! -e `+c.file("enough")+` ]; do sleep 0.1; done`)
 	l.follows(t, `1: 1 of 2, attempt 0, on pi-worker-1`)
 	require.NoError(t, pid1.Signal(syscall.SIGSTOP))
 	ready(corev1.ConditionFalse)
 	l.follows(t, `(0: )?0 of 1, attempt 1, on pi-worker-0`)
-	require.NoError(t, syscall.Kill(pidIn(t, c.file("pid-pi-worker-1")), 0), "it still runs there")
+	require.NoError(t, syscall.Kill(pidIn(t, c.file("pid-pi-worker-1")), 0), "the old process still runs on the lost node")
 	require.NoError(t, pid1.Signal(syscall.SIGCONT))
 	ready(corev1.ConditionTrue)
 	l.follows(t, `1: 1 of 2, attempt 2, on pi-worker-1`)
 	c.touch("enough")
 	require.Zero(t, l.end(t), l.err.String())
-	require.NotContains(t, l.out.String(), "old one")
+	require.NotContains(t, l.out.String(), "old process")
 	require.Contains(t, l.err.String(), "worker pi-worker-1 joined: 2 workers")
 }
 
@@ -298,8 +306,8 @@ func pidIn(t *testing.T, file string) (pid int) {
 	return pid
 }
 
-// Dropped links and a restart of the API server change nothing. No worker leaves, and a worker that
-// started meanwhile joins.
+// TestElasticSurvivesAPIServer checks that dropped links and a restart of the API server do not
+// affect the run: no worker leaves, and a worker that started in the meantime joins.
 func TestElasticSurvivesAPIServer(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -310,7 +318,7 @@ func TestElasticSurvivesAPIServer(t *testing.T) {
 	l.follows(t, `1: 1 of 2, attempt 0`)
 	c.api.Stop()
 	c.exec.Cut(true)
-	c.start(2) // its kubelet starts it during the outage
+	c.start(2) // the kubelet starts the worker during the outage
 	outage()
 	require.NotContains(t, l.err.String(), "joined")
 	c.api.Start()

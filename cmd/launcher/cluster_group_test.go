@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// as gives a pod the role of a training operator, and its own variables.
+// as returns a change that gives a pod a role by the training operator's label, and variables.
 func as(role string, env ...string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		pod.Labels[names.LabelReplicaType] = role
@@ -29,8 +29,8 @@ func as(role string, env ...string) func(*corev1.Pod) {
 	}
 }
 
-// Roles come from the labels of the pods. The chief decides, and the ps is stopped and does not
-// count. A variable in a pod's spec stays.
+// TestClusterGroup checks that roles come from the labels of the pods, the chief decides, and the
+// ps is stopped and does not count. A variable in a pod's spec is kept.
 func TestClusterGroup(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -43,19 +43,20 @@ func TestClusterGroup(t *testing.T) {
 	out := l.out.String()
 	require.Contains(t, out, `chief: {"cluster":`)
 	require.Contains(t, out, `"ps":["10.1.2.2:`)
-	require.Contains(t, out, "other on pi-worker-2:\n", "a variable of the pod's own is left to it: these pods' processes lack it")
+	require.Contains(t, out, "other on pi-worker-2:\n", "a variable in the pod's spec is left to the container, which does not exist here")
 	require.Equal(t, 1, strings.Count(l.err.String(), `TF_CONFIG="mine" is set and kept`))
 	require.Equal(t, 3, l.figures(t).Sessions)
 	for i := range 3 {
 		require.Zero(t, c.exited(i))
 	}
 	for _, r := range c.api.Requests() {
-		require.NotContains(t, r.Query, "TF_CONFIG", "the environment travels within the stream, not in a URL")
+		require.NotContains(t, r.Query, "TF_CONFIG", "the environment is sent in the stream, not in a URL")
 	}
 }
 
-// A variable of the image stays like one in the pod's spec, with one warning that names both
-// values. A secret's value is not requested.
+// TestClusterGroupKeepsTheImagesVariables checks that a variable of the image is kept like one in
+// the pod's spec, with one warning that names both values. The launcher does not request the value
+// of a secret.
 func TestClusterGroupKeepsTheImagesVariables(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -65,7 +66,7 @@ func TestClusterGroupKeepsTheImagesVariables(t *testing.T) {
 	over := filepath.Join(c.dir, "over")
 	l := c.run("--workers=2", "--framework=torch", "--port=25000", "--", "sh", "-c",
 		"echo $MASTER_PORT $MASTER_ADDR $WORLD_SIZE; while ! test -e "+over+"; do sleep 0.05; done")
-	eventually(t, "both have said it", func() bool { return strings.Count(l.out.String(), "4711 db 2\n") == 2 })
+	eventually(t, "both ranks have printed the values", func() bool { return strings.Count(l.out.String(), "4711 db 2\n") == 2 })
 
 	explain := osexec.Command(filepath.Join(bin, "agent"), "env", "--explain")
 	explain.Env = l.Env
@@ -78,11 +79,12 @@ func TestClusterGroupKeepsTheImagesVariables(t *testing.T) {
 		require.Equal(t, 1, strings.Count(said, sentence), said)
 		require.Equal(t, 1, strings.Count(string(told), "# kept: "+sentence), "%s", told)
 	}
-	require.NotContains(t, said, `WORLD_SIZE="2"`, "it is ours as well")
+	require.NotContains(t, said, `WORLD_SIZE="2"`, "no warning for a variable with our value")
 	require.NotContains(t, said+string(told), "hunter2")
 }
 
-// The API server stops, and the links fail: the processes do not notice, and no line is lost.
+// TestClusterGroupSurvivesAPIServer checks that processes do not notice when the API server stops
+// and the links fail, and that no line is lost.
 func TestClusterGroupSurvivesAPIServer(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -105,19 +107,19 @@ func TestClusterGroupSurvivesAPIServer(t *testing.T) {
 		}
 		require.Equal(t, 150, n)
 	}
-	require.Equal(t, 2, l.figures(t).Sessions, "nothing was started twice")
+	require.Equal(t, 2, l.figures(t).Sessions, "no process was started twice")
 	require.Positive(t, l.figures(t).Redials)
 }
 
-// A worker that is killed ends the run within ten seconds, although the others wait forever and
-// ignore TERM. The status of its pod says why.
+// TestClusterGroupLosesWorker checks that a killed worker ends the run within ten seconds, although
+// the other ranks wait forever and ignore TERM. The status of the worker's pod has the reason.
 func TestClusterGroupLosesWorker(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.start(0)
 	c.start(1)
 	l := c.run("--workers=2", "--framework=plain", "--", "sh", "-c", `trap '' TERM; echo here; while kill -0 $PPID 2>/dev/null; do sleep 0.1; done`)
-	eventually(t, "both are there", func() bool { return strings.Count(l.out.String(), "here") == 2 })
+	eventually(t, "both ranks run", func() bool { return strings.Count(l.out.String(), "here") == 2 })
 	began := time.Now()
 	c.mu.Lock()
 	killed := c.workers[podName(1)]
@@ -129,7 +131,7 @@ func TestClusterGroupLosesWorker(t *testing.T) {
 	}}}
 	c.api.Set(pod)
 	require.Equal(t, names.ExitHopeless, l.end(t))
-	require.Less(t, time.Since(began), 20*time.Second) // ten, and what a busy machine adds
+	require.Less(t, time.Since(began), 20*time.Second) // ten seconds, with a margin for a busy machine
 	require.Contains(t, l.err.String(), "agent: worker pi-worker-1 lost: ")
 	require.Contains(t, l.err.String(), "OOM")
 	require.Len(t, l.figures(t).Lost, 1)

@@ -22,7 +22,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// replaced gives a replaced pod its own uid, address and creation time.
+// replaced gives a replacement pod its own uid and creation time.
 func replaced(pod *corev1.Pod) {
 	pod.UID = types.UID(string(pod.UID) + "-r1")
 	pod.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Minute))
@@ -35,7 +35,7 @@ func (c *cluster) signal(i int, sig syscall.Signal) {
 	require.NoError(c.t, c.workers[podName(i)].Process.Signal(sig))
 }
 
-// replace creates worker i again, with nothing of the old one left.
+// replace creates worker i again, with nothing left of the old worker.
 func (c *cluster) replace(i int, changes ...func(*corev1.Pod)) {
 	c.api.Delete(namespace, podName(i))
 	require.NoError(c.t, os.RemoveAll(filepath.Join(c.dir, podName(i))))
@@ -48,7 +48,7 @@ func (l *launcher) attempts(t *testing.T) []retry.Tried {
 	require.NoError(t, err)
 	var r report.Report
 	require.NoError(t, json.Unmarshal(text, &r))
-	require.Len(t, ports(r.Attempts), len(r.Attempts), "each attempt has ports of its own")
+	require.Len(t, ports(r.Attempts), len(r.Attempts), "each attempt has its own ports")
 	return r.Attempts
 }
 
@@ -60,11 +60,12 @@ func ports(list []retry.Tried) map[int]bool {
 	return all
 }
 
-// untilAttempt1 waits in the first attempt, which the test breaks, and succeeds in the second.
+// untilAttempt1 blocks in attempt 0, which the test breaks, and succeeds in attempt 1.
 const untilAttempt1 = `echo attempt $MUSTER_ATTEMPT on $ON; test $MUSTER_ATTEMPT = 1 || exec sleep 4741`
 
-// A pod is gone. The launcher waits for its replacement, with the same rank and another uid, which
-// then takes part. Existing pods stay.
+// TestClusterRestartWithAReplacedPod checks that the launcher waits for the replacement of a
+// deleted pod. The replacement has the same rank and another uid, and then takes part. The other
+// pods are kept.
 func TestClusterRestartWithAReplacedPod(t *testing.T) {
 	t.Parallel()
 	for name, cmd := range map[string][]string{
@@ -82,7 +83,7 @@ func TestClusterRestartWithAReplacedPod(t *testing.T) {
 			eventually(t, "all run", func() bool { return strings.Count(l.out.String(), "attempt 0 on") == 3 })
 			c.signal(1, syscall.SIGKILL)
 			c.api.Delete(namespace, podName(1))
-			eventually(t, "the replacement is waited for", func() bool { return strings.Contains(l.err.String(), "Missing: no pod yet for worker 1") })
+			eventually(t, "the launcher waits for the replacement", func() bool { return strings.Contains(l.err.String(), "Missing: no pod yet for worker 1") })
 			require.Contains(t, l.err.String(), "agent: attempt 2 of 2: worker pi-worker-1 lost: the pod was deleted while the job ran")
 			require.NotContains(t, l.out.String(), "attempt 1")
 			c.replace(1)
@@ -96,13 +97,14 @@ func TestClusterRestartWithAReplacedPod(t *testing.T) {
 			require.True(t, all[0].Counted)
 			require.Zero(t, all[1].Code)
 			for i := range 3 {
-				require.Zero(t, c.exited(i), "the job is over, and worker %d was told", i)
+				require.Zero(t, c.exited(i), "the launcher told worker %d that the job has ended", i)
 			}
 		})
 	}
 }
 
-// A replacement with another name, beside the old object that a dead node still holds.
+// TestClusterRestartUnderAnotherName checks a replacement with another name, while the old pod
+// object of a dead node still exists.
 func TestClusterRestartUnderAnotherName(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -118,11 +120,12 @@ func TestClusterRestartUnderAnotherName(t *testing.T) {
 	eventually(t, "the node counts as lost", func() bool { return strings.Contains(l.err.String(), "agent: attempt 2 of 2: worker pi-worker-1 lost") })
 	c.start(5, replaced, func(pod *corev1.Pod) { pod.Labels[names.LabelIndex] = "1" })
 	require.Zero(t, l.end(t), l.err.String())
-	require.Contains(t, l.out.String(), "1: attempt 1 on "+podName(5)+"\n", "its rank is the old one's")
+	require.Contains(t, l.out.String(), "1: attempt 1 on "+podName(5)+"\n", "the replacement has the rank of the old pod")
 	require.Zero(t, c.exited(5))
 }
 
-// A container that was restarted in its pod is another worker.
+// TestClusterRestartWithARestartedContainer checks that a container that was restarted in its pod
+// is another worker.
 func TestClusterRestartWithARestartedContainer(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -142,8 +145,8 @@ func TestClusterRestartWithARestartedContainer(t *testing.T) {
 	require.Contains(t, l.out.String(), "0: attempt 1 on "+podName(0)+"\n")
 }
 
-// Drain: the ranks may save their work, no restart is used up, and the run continues with the
-// replacement. The deleted pod is not used again.
+// TestClusterRestartAfterADrain checks that the ranks may save their work, no restart is used up,
+// and the run continues with the replacement. The deleted pod is not used again.
 func TestClusterRestartAfterADrain(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -163,7 +166,7 @@ func TestClusterRestartAfterADrain(t *testing.T) {
 	c.replace(1)
 	require.Zero(t, l.end(t), l.err.String())
 	for i := range 2 {
-		require.Contains(t, l.out.String(), fmt.Sprintf("%d: saved on %s\n", i, podName(i)), "also the one that was not drained")
+		require.Contains(t, l.out.String(), fmt.Sprintf("%d: saved on %s\n", i, podName(i)), "all ranks save, including those on other workers")
 		require.Contains(t, l.out.String(), fmt.Sprintf("%d: attempt 1 on %s\n", i, podName(i)))
 	}
 	require.Contains(t, l.err.String(), "this does not count as a restart")
@@ -172,14 +175,15 @@ func TestClusterRestartAfterADrain(t *testing.T) {
 	require.False(t, all[0].Counted)
 }
 
-// The drained rank takes its time to save, and a peer leaves the collective. That is caused by the
-// drain, and nothing interrupts the saving.
+// TestClusterRestartWhileARankSaves checks a drained rank that saves slowly, while a peer fails
+// because the rank has left the collective. The drain counts as the cause, and nothing interrupts
+// the saving.
 func TestClusterRestartWhileARankSaves(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.start(0)
 	c.start(1)
-	// A second request to stop would interrupt a rank that saves.
+	// A second TERM would interrupt a rank that saves.
 	l := c.run("--workers=2", "--max-restarts=1", "--grace=30s", "--framework=plain", "--", "bash", "-c",
 		`echo attempt $MUSTER_ATTEMPT on $ON; test $MUSTER_ATTEMPT = 0 || exit 0
 		until [ -e "$0/left" -a $RANK = 0 ]; do
@@ -193,7 +197,7 @@ func TestClusterRestartWhileARankSaves(t *testing.T) {
 		pod.DeletionTimestamp = &now
 	})
 	c.signal(1, syscall.SIGTERM)
-	eventually(t, "it has saved", func() bool { return strings.Contains(l.out.String(), "1: saved on "+podName(1)+"\n") })
+	eventually(t, "the drained rank has saved", func() bool { return strings.Contains(l.out.String(), "1: saved on "+podName(1)+"\n") })
 	require.Equal(t, 143, c.exited(1))
 	c.replace(1)
 	require.Zero(t, l.end(t), l.err.String())
@@ -203,7 +207,8 @@ func TestClusterRestartWhileARankSaves(t *testing.T) {
 	require.Contains(t, all[0].Why, "worker pi-worker-1 was told to stop from outside: it is being deleted")
 }
 
-// A kill for the container's memory is permanent unless it is listed.
+// TestClusterRestartAndMemory checks that a kill for the container's memory is permanent unless
+// --restart-on lists it.
 func TestClusterRestartAndMemory(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -223,8 +228,8 @@ func TestClusterRestartAndMemory(t *testing.T) {
 	require.Len(t, l.attempts(t), 1)
 }
 
-// A stop during the wait for a replacement takes effect at once, and the existing workers are told.
-// A replacement that never comes ends the run at --timeout.
+// TestClusterRestartGivesUp checks that a stop during the wait for a replacement takes effect at
+// once, and the existing workers are told. If no replacement arrives, the run ends at --timeout.
 func TestClusterRestartGivesUp(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -233,8 +238,8 @@ func TestClusterRestartGivesUp(t *testing.T) {
 		code    int
 		says    string
 	}{
-		"told to stop":         {"10m", true, 143, "told to stop by SIGTERM while waiting for workers"},
-		"the deadline is past": {"3s", false, names.ExitDeadline, "no pod yet for worker 1"},
+		"told to stop":            {"10m", true, 143, "told to stop by SIGTERM while waiting for workers"},
+		"the deadline has passed": {"3s", false, names.ExitDeadline, "no pod yet for worker 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -245,7 +250,7 @@ func TestClusterRestartGivesUp(t *testing.T) {
 			eventually(t, "all run", func() bool { return strings.Count(l.out.String(), "attempt 0 on") == 2 })
 			c.signal(1, syscall.SIGKILL)
 			c.api.Delete(namespace, podName(1))
-			eventually(t, "it waits", func() bool { return strings.Contains(l.err.String(), "Missing: no pod yet for worker 1") })
+			eventually(t, "the launcher waits for the replacement", func() bool { return strings.Contains(l.err.String(), "Missing: no pod yet for worker 1") })
 			if tc.told {
 				require.NoError(t, l.Process.Signal(syscall.SIGTERM))
 			}

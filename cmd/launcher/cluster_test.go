@@ -40,25 +40,25 @@ type cluster struct {
 	dir        string
 
 	mu      sync.Mutex
-	workers map[string]*osexec.Cmd // by pod
+	workers map[string]*osexec.Cmd // by pod name
 	noAgent bool
-	image   []string // variables of the image: in the workers' processes, and in no pod's spec
+	image   []string // variables of the image, which are in the workers' processes but not in a pod's spec
 	copies  sync.WaitGroup
 }
 
-// markOf returns a variable that all processes of a cluster's workers have.
+// markOf returns a variable that marks all processes of a cluster's workers.
 func markOf(dir string) string { return "CLUSTER_TEST=" + dir }
 
 func newCluster(t *testing.T) *cluster {
 	dir, err := os.MkdirTemp("", "muster") // the directory of a test may be too long for sockets
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		proc.Wipe(markOf(dir)) // processes that its killed workers have left
+		proc.Wipe(markOf(dir)) // processes that killed workers have left
 		os.RemoveAll(dir)
 	})
 	c := &cluster{t: t, api: fakekube.New(t), dir: dir, workers: map[string]*osexec.Cmd{}}
 	c.exec = fakekube.NewExec(t, c.attach)
-	c.exec.Refuse(fakekube.SPDY, http.StatusBadRequest, "WebSockets only") // see Refuse
+	c.exec.Refuse(fakekube.SPDY, http.StatusBadRequest, "WebSockets only") // Refuse explains why
 	c.api.Handle(fakekube.ExecPath, c.exec)
 	c.kubeconfig = filepath.Join(dir, "kubeconfig")
 	config := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: %q}}]\n"+
@@ -67,7 +67,7 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// attach runs the command of pods/exec.
+// attach runs the command of a pods/exec request.
 func (c *cluster) attach(ctx context.Context, pod, _ string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 	if c.noAgent {
 		return 0, fmt.Errorf("exec: %q: stat %s: no such file or directory", argv[0], argv[0])
@@ -75,8 +75,8 @@ func (c *cluster) attach(ctx context.Context, pod, _ string, argv []string, stdi
 	cmd := osexec.CommandContext(ctx, filepath.Join(bin, "agent"), argv[1:]...)
 	cmd.Env = append(os.Environ(), names.EnvDir+"="+filepath.Join(c.dir, pod))
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	// Like in a container runtime, the end of the process ends the stream, whether or not its stdin
-	// has been read.
+	// As in a container runtime, the end of the process ends the stream, even if stdin has not been
+	// read.
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		return 0, err
@@ -96,7 +96,7 @@ func (c *cluster) attach(ctx context.Context, pod, _ string, argv []string, stdi
 	return 0, err
 }
 
-// start starts worker i: its process and its pod. It returns the output of the worker.
+// start starts the process and creates the pod of worker i. It returns the output of the worker.
 func (c *cluster) start(i int, changes ...func(*corev1.Pod)) *contract.Text {
 	name := podName(i)
 	dir := filepath.Join(c.dir, name)
@@ -139,7 +139,7 @@ func (c *cluster) pod(i int) *corev1.Pod {
 
 func podName(i int) string { return fmt.Sprintf("pi-worker-%d", i) }
 
-// exited waits for the worker of pod i and returns its exit code.
+// exited waits until the worker of pod i ends and returns its exit code.
 func (c *cluster) exited(i int) int {
 	c.mu.Lock()
 	cmd := c.workers[podName(i)]
@@ -155,7 +155,7 @@ func (c *cluster) exited(i int) int {
 	}
 }
 
-// launcher is one `agent run`.
+// launcher is one run of `agent run`.
 type launcher struct {
 	*osexec.Cmd
 	out, err contract.Text
@@ -216,17 +216,17 @@ func TestClusterRun(t *testing.T) {
 	c := newCluster(t)
 	c.start(1)
 	l := c.run("--workers=2", "--", "sh", "-c", `for h in pi-worker-0 pi-worker-1.svc.ns 10.1.2.2; do agent rsh $h 'echo on $ON'; done; agent hosts`)
-	eventually(t, "it says whom it waits for", func() bool {
+	eventually(t, "the launcher prints which workers are missing", func() bool {
 		return strings.Contains(l.err.String(), "agent: 1/2 ready") && strings.Contains(l.err.String(), "Missing: no pod yet for worker 0")
 	})
-	c.start(0) // after the launcher, and out of order
+	c.start(0) // the worker starts after the launcher, and out of order
 	require.Zero(t, l.end(t), l.err.String())
 	require.Equal(t, "on pi-worker-0\non pi-worker-1\non pi-worker-1\n10.1.2.1 slots=1\n10.1.2.2 slots=1\n", l.out.String())
 	require.Equal(t, 3, l.figures(t).Sessions)
-	require.Zero(t, c.exited(0), "the job is over, and the worker was told")
+	require.Zero(t, c.exited(0), "the launcher told the worker that the job has ended")
 	require.Zero(t, c.exited(1))
 	for _, r := range c.api.Requests() {
-		require.NotContains(t, r.Query, "echo", "the command travels within the stream, not in a URL")
+		require.NotContains(t, r.Query, "echo", "the command is sent in the stream, not in a URL")
 	}
 }
 
@@ -237,7 +237,7 @@ func TestClusterKeepsWorkers(t *testing.T) {
 	l := c.run("--workers=1", "--keep-workers", "--", "agent", "rsh", "pi-worker-0", "sleep 4714 >/dev/null 2>&1 & exit 3")
 	require.Equal(t, 3, l.end(t))
 	l = c.run("--workers=1", "--", "agent", "rsh", "pi-worker-0", "pgrep -f '[s]leep 4714'")
-	require.Equal(t, 1, l.end(t), "nothing of the first run is left for the second: %s", l.out.String())
+	require.Equal(t, 1, l.end(t), "processes of the first run must not survive: %s", l.out.String())
 	require.Zero(t, c.exited(0))
 }
 
@@ -252,18 +252,18 @@ func TestClusterDeadline(t *testing.T) {
 	require.Equal(t, names.ExitDeadline, l.end(t))
 	require.Contains(t, l.err.String(), "selector: muster.dev/job=pi,muster.dev/role=worker, in namespace ns: 1 pod matches")
 	require.Contains(t, l.err.String(), "agent: waiting for 2 workers, 2s at most (--timeout)")
-	require.NotContains(t, l.err.String(), "wroker", "pods of others are nobody's business")
-	require.Zero(t, c.exited(0), "the worker that was there was told")
+	require.NotContains(t, l.err.String(), "wroker", "pods that do not match are not mentioned")
+	require.Zero(t, c.exited(0), "the launcher told the existing worker that the job has ended")
 }
 
-// TestClusterWaitsWithoutLimit sets the variables that the controller sets in a LaunchJob's
-// launcher, which then waits as long as the job may live.
+// TestClusterWaitsWithoutLimit checks that a launcher with --timeout=0 waits without a limit. The
+// controller sets that for a LaunchJob, whose launcher waits as long as the job may live.
 func TestClusterWaitsWithoutLimit(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.start(0)
 	l := c.run("--workers=2", "--timeout=0s", "--", "true")
-	eventually(t, "it waits", func() bool { return strings.Contains(l.err.String(), "agent: 1/2 ready") })
+	eventually(t, "the launcher waits", func() bool { return strings.Contains(l.err.String(), "agent: 1/2 ready") })
 	require.NotContains(t, l.err.String(), "at most")
 	c.start(1)
 	require.Zero(t, l.end(t), l.err.String())
@@ -296,7 +296,7 @@ func TestClusterAgentMissing(t *testing.T) {
 	require.Contains(t, l.err.String(), "--worker-agent")
 }
 
-func TestClusterForbiddenIsSaidAtOnce(t *testing.T) {
+func TestClusterForbiddenIsReportedAtOnce(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.start(0)
@@ -363,7 +363,7 @@ func TestClusterSuperseded(t *testing.T) {
 	c := newCluster(t)
 	c.start(0)
 	first := c.run("--workers=1", "--", "sleep", "60")
-	eventually(t, "the first has the worker", func() bool { return strings.Contains(first.err.String(), "1/1 ready") })
+	eventually(t, "the first launcher has the worker", func() bool { return strings.Contains(first.err.String(), "1/1 ready") })
 	second := c.run("--workers=1", "--", "agent", "rsh", "pi-worker-0", "echo mine; sleep 3")
 	require.Zero(t, second.end(t), second.err.String())
 	require.Equal(t, "mine\n", second.out.String())

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDefaultDelivery checks that submit, convert and the CRD have the same default delivery.
+// TestDefaultDelivery checks that submit, convert and the CRD have the same default for the
+// delivery of the agent.
 func TestDefaultDelivery(t *testing.T) {
 	require.Equal(t, "init", newSubmit(standard(asAgent)).Flags().Lookup("delivery").DefValue)
 	require.Equal(t, "init", newConvert(standard(asAgent)).Flags().Lookup("delivery").DefValue)

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sighted collects the hints that the mistakes have printed.
+// sighted collects the hints that the mistakes print.
 type sighted struct {
 	mu    sync.Mutex
 	hints []string
@@ -32,9 +32,9 @@ func (s *sighted) add(hint string) {
 	s.hints = append(s.hints, hint)
 }
 
-// lacks fails for each hint in the source that names one of our flags or verbs, and that no mistake
-// printed. Hints for which a command line is not enough are in testdata/hints/elsewhere, with the
-// test that follows them.
+// lacks reports an error for each hint in the source that names one of our flags or verbs and that
+// no mistake printed. Hints that need more than a command line are in testdata/hints/elsewhere,
+// with the test that follows them.
 func (s *sighted) lacks(t *testing.T) {
 	elsewhere := followedElsewhere(t)
 	for _, root := range []string{"..", "../../agent", "../../exec", "../../rendezvous", "../../hostfile"} {
@@ -50,12 +50,12 @@ func (s *sighted) lacks(t *testing.T) {
 			for _, hint := range hintsIn(file) {
 				text, _ := strconv.Unquote(hint.Value)
 				fragment := longest(text)
-				if len(named(text)) == 0 || len(fragment) < 10 { // half a hint, as in "-c " + container
+				if len(named(text)) == 0 || len(fragment) < 10 { // part of a hint, as in "-c " + container
 					continue
 				}
 				within := func(hint string) bool { return strings.Contains(hint, fragment) }
 				if !slices.ContainsFunc(s.hints, within) && !slices.ContainsFunc(elsewhere, func(e string) bool { return strings.Contains(text, e) }) {
-					t.Errorf("%s: no line of testdata/hints brings out and follows this hint: %s", set.Position(hint.Pos()), text)
+					t.Errorf("%s: no line of testdata/hints causes and follows this hint: %s", set.Position(hint.Pos()), text)
 				}
 			}
 			return nil
@@ -63,7 +63,7 @@ func (s *sighted) lacks(t *testing.T) {
 	}
 }
 
-// longest returns the longest literal part of a format.
+// longest returns the longest literal part of a format string.
 func longest(format string) (part string) {
 	for _, p := range strings.Split(format, "%") {
 		if p = strings.TrimLeft(p, "dsqv"); len(p) > len(part) {
@@ -73,7 +73,8 @@ func longest(format string) (part string) {
 	return strings.TrimSpace(part)
 }
 
-// followedElsewhere reads "TEXT: TEST" lines, each with an existing test.
+// followedElsewhere returns the hints of testdata/hints/elsewhere. Each line is "TEXT: TEST", and
+// the test must exist.
 func followedElsewhere(t *testing.T) (texts []string) {
 	file, err := os.Open("testdata/hints/elsewhere")
 	require.NoError(t, err)
@@ -90,14 +91,14 @@ func followedElsewhere(t *testing.T) (texts []string) {
 			continue
 		}
 		out, err := osexec.Command("grep", "-rlE", "--include=*_test.go", `^func `+test+`\b`, "../..").Output()
-		require.NoError(t, err, "%s: there is no test %s", text, test)
+		require.NoError(t, err, "%s: test %s does not exist", text, test)
 		require.NotEmpty(t, out)
 		texts = append(texts, text)
 	}
 	return texts
 }
 
-// hintsIn lists the strings of a file that are used in hints.
+// hintsIn returns the string literals of a file that are used in hints.
 func hintsIn(file *ast.File) (found []*ast.BasicLit) {
 	collect := func(n ast.Node) {
 		ast.Inspect(n, func(n ast.Node) bool {
@@ -135,9 +136,9 @@ func hintsIn(file *ast.File) (found []*ast.BasicLit) {
 }
 
 var (
-	// hintArgument is the position of the hint among the arguments of a function.
+	// hintArgument maps a function to the position of the hint among its arguments.
 	hintArgument = map[string]int{"usage": 0, "Usage": 0, "Hint": 0, "fail": 1, "New": 1, "complainWith": 1}
-	// holdsHint are the names of fields and variables that hold a hint.
+	// holdsHint lists the fields and variables that hold a hint.
 	holdsHint = map[string]bool{"hint": true, "Hint": true, "Hints": true, "way": true, "Way": true, "tip": true}
 )
 

@@ -27,7 +27,8 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// mistake is a command line with a hint, and the lines that a reader of the hint would then type.
+// mistake is a command line that causes a hint, with the lines that a reader of the hint would type
+// next.
 type mistake struct {
 	line     string
 	code     int
@@ -42,7 +43,7 @@ type follow struct {
 var coded = regexp.MustCompile(`^\[(\d+)\] `)
 
 // mistakes reads testdata/hints. "$ [CODE] LINE" is a mistake, by default with exit code 64. ">
-// [CODE] LINE" follows its hint, by default with exit code 0.
+// [CODE] LINE" follows the hint of the mistake, by default with exit code 0.
 func mistakes(t *testing.T) (all []mistake) {
 	files, err := filepath.Glob("testdata/hints/*.txt")
 	require.NoError(t, err)
@@ -70,12 +71,12 @@ func mistakes(t *testing.T) (all []mistake) {
 	return all
 }
 
-// given are words of a followed line that need not be in the hint: what the reader knows, and what
-// keeps a test short.
+// given lists words that a line may use although its hint does not contain them: words that the
+// reader knows, and words that keep the test short.
 var given = []string{"--dry-run", "--fake", "--await", "--timeout", "--name", "--image", "agent run"}
 
-// TestHintsCanBeFollowed makes each mistake, and does what its hint says, which must then work. The
-// lines use all flags and verbs of the hint, and no others.
+// TestHintsCanBeFollowed makes each mistake and then follows its hint, which must work. The lines
+// use all flags and verbs of the hint, and no others.
 func TestHintsCanBeFollowed(t *testing.T) {
 	t.Parallel()
 	saw := &sighted{}
@@ -101,14 +102,14 @@ func (m mistake) try(t *testing.T) string {
 	for _, f := range m.followed {
 		for _, word := range named(f.line) {
 			if !strings.Contains(m.line, word) && !slices.Contains(given, word) {
-				require.Contains(t, hint, word, "not said by the hint: %s", f.line)
+				require.Contains(t, hint, word, "the hint does not mention a word of this line: %s", f.line)
 			}
 		}
 		w.sh(f.code, f.line)
 		used += "\n" + f.line
 	}
 	for _, word := range named(hint) {
-		require.True(t, strings.Contains(used, word), "no line follows %s of the hint: %s", word, hint)
+		require.True(t, strings.Contains(used, word), "no line uses %s of the hint: %s", word, hint)
 	}
 	return hint
 }
@@ -116,10 +117,10 @@ func (m mistake) try(t *testing.T) string {
 var (
 	flags = regexp.MustCompile(`(?:^|[ (])(--[a-z][-a-z]*|-[a-z]\b)`)
 	verbs = regexp.MustCompile(`\b(agent (?:` + strings.Join(allVerbs(), "|") + `))\b`)
-	other = regexp.MustCompile(`(?m)(kubectl|ulimit|df) .*?(;|, then|, and|$)`) // their flags are not ours
+	other = regexp.MustCompile(`(?m)(kubectl|ulimit|df) .*?(;|, then|, and|$)`) // tools whose flags are not ours
 )
 
-// named lists the flags and verbs of a command line, up to its --, or of a hint.
+// named returns the flags and verbs of a command line up to its --, or of a hint.
 func named(line string) (words []string) {
 	line, _, _ = strings.Cut(other.ReplaceAllString(line, ""), " -- ")
 	for _, m := range append(flags.FindAllStringSubmatch(line, -1), verbs.FindAllStringSubmatch(line, -1)...) {
@@ -128,15 +129,15 @@ func named(line string) (words []string) {
 	return words
 }
 
-// hinted is a place to try command lines: a directory, an API server with the jobs pi (with a
-// launcher) and tf (without one), and no launcher nearby.
+// hinted is an environment for command lines: a directory, an API server with the jobs pi (with a
+// launcher) and tf (without a launcher), and no launcher on this machine.
 type hinted struct {
 	t   *testing.T
 	env []string
 }
 
 func newHinted(t *testing.T) hinted {
-	dir, err := os.MkdirTemp("", "h") // short, for sockets
+	dir, err := os.MkdirTemp("", "h") // a short path, for sockets
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	o := newOffice(t)
@@ -185,7 +186,7 @@ func freePort(t *testing.T) string {
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
-// employ creates a running job of two workers, and its pods.
+// employ creates a running job with two workers, and its pods.
 func (o *office) employ(name string, launcher bool) {
 	job := v1alpha1.LaunchJob{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.Version().String(), Kind: v1alpha1.Kind}}
 	job.Name, job.Namespace = name, "lab"
@@ -210,7 +211,7 @@ func (o *office) employ(name string, launcher bool) {
 	}
 }
 
-// remove deletes the job's pods, so that there are none yet.
+// remove deletes the job's pods.
 func (o *office) remove(name string) {
 	for _, pod := range []string{"-launcher", "-worker-0", "-worker-1"} {
 		o.api.Delete("lab", name+pod)

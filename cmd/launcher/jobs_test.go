@@ -22,7 +22,7 @@ import (
 	"github.com/musterhq/muster/test/fakekube"
 )
 
-// office is the API server of one script, and the commands by which the script acts as controller
+// office is the API server of one script, with the commands that let the script act as controller
 // and kubelets.
 type office struct {
 	api  *fakekube.Server
@@ -39,31 +39,32 @@ func newOffice(t *testing.T) *office {
 	return o
 }
 
-// configure writes a kubeconfig. lab is the namespace of its first context.
+// configure writes a kubeconfig whose current context has the namespace lab.
 func (o *office) configure(path string) error {
 	config := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: %q}}]\n"+
 		"contexts: [{name: c, context: {cluster: c, namespace: lab}}, {name: other, context: {cluster: c, namespace: elsewhere}}]\ncurrent-context: c\n", o.api.URL())
 	return os.WriteFile(path, []byte(config), 0o600)
 }
 
-// oneNamespace answers for the existing namespaces, lab and elsewhere.
+// oneNamespace answers GET for the namespaces lab and elsewhere. Other namespaces do not exist.
 func oneNamespace(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("ns")
 	if name != "lab" && name != "elsewhere" {
 		fakekube.WriteNotFound(w, "namespaces", name)
 		return
 	}
-	fmt.Fprintf(w, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": %q}}`, name) //nolint:gosec // G705: a test reads it, no browser
+	fmt.Fprintf(w, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": %q}}`, name) //nolint:gosec // G705: a test reads the response, not a browser
 }
 
-// echo is every command in a pod: it prints where it is and what was requested, and exits with 4.
+// echo handles every command in a pod: it prints the pod, the container and the arguments, and
+// exits with 4.
 func echo(_ context.Context, pod, container string, argv []string, _ io.Reader, stdout, stderr io.Writer) (int, error) {
 	fmt.Fprintf(stdout, "%s %s %q\n", pod, container, argv)
 	fmt.Fprintln(stderr, "on stderr")
 	return 4, nil
 }
 
-// TestJobScripts runs the verbs for jobs in a cluster against an API server.
+// TestJobScripts runs scripts of the verbs for jobs against an API server.
 func TestJobScripts(t *testing.T) {
 	t.Parallel()
 	var offices sync.Map // by the directory of the script
@@ -94,9 +95,9 @@ func TestJobScripts(t *testing.T) {
 	})
 }
 
-// job is `job NAME [FIELD=VALUE]...`. It sets what the controller writes: phase, reason, message,
-// ready, code, ended (how long ago), launcher, namespace, label. framework, workers and procs are
-// the user's.
+// job implements `job NAME [FIELD=VALUE]...`. It sets what the controller would write: phase,
+// reason, message, ready, code, ended (how long ago), launcher, namespace, label. framework,
+// workers and procs are fields of the user.
 func (o *office) job(ts *testscript.TestScript, args []string) {
 	namespace := "lab"
 	fields := map[string]string{}
@@ -157,7 +158,8 @@ func (o *office) job(ts *testscript.TestScript, args []string) {
 	o.jobs.Put(job)
 }
 
-// hostile is `hostile NAME`: a failed job with control characters that would take over a terminal.
+// hostile implements `hostile NAME`: it creates a failed job with control characters that would
+// take over a terminal.
 func (o *office) hostile(name string) {
 	var job v1alpha1.LaunchJob
 	if !o.jobs.Get("lab", name, &job) {
@@ -175,7 +177,7 @@ func (o *office) hostile(name string) {
 	o.jobs.Put(&job)
 }
 
-// await is `await NAME`: it waits until the job was created.
+// await implements `await NAME`: it waits until the job exists.
 func (o *office) await(ts *testscript.TestScript, args []string) {
 	for range 1000 {
 		if o.jobs.Get("lab", args[0], &v1alpha1.LaunchJob{}) {
@@ -183,10 +185,10 @@ func (o *office) await(ts *testscript.TestScript, args []string) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	ts.Fatalf("nobody made job %s", args[0])
+	ts.Fatalf("job %s was not created", args[0])
 }
 
-// said is `said FILE TEXT`: it waits until the file contains the text.
+// said implements `said FILE TEXT`: it waits until the file contains the text.
 func said(ts *testscript.TestScript, args []string) {
 	for range 1000 {
 		text, _ := os.ReadFile(ts.MkAbs(args[0]))
@@ -195,12 +197,12 @@ func said(ts *testscript.TestScript, args []string) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	ts.Fatalf("%s never had %q", args[0], args[1])
+	ts.Fatalf("%s does not contain %q", args[0], args[1])
 }
 
-// pod is `pod JOB-ROLE[-N] STATE`. STATE is Pending, Running, or an exit code. Stopping means that
-// its own container has ended and a sidecar has not. Evicted means before it started. Cleared means
-// that it has ended, and its node has lost the log.
+// pod implements `pod JOB-ROLE[-N] STATE`. STATE is Pending, Running, or an exit code. Stopping
+// means that the main container has ended and a sidecar has not. Evicted means evicted before it
+// started. Cleared means that the pod has ended, and its node has lost the log.
 func (o *office) pod(ts *testscript.TestScript, args []string) {
 	name, state := args[0], args[1]
 	job, place, _ := strings.Cut(name, "-")
@@ -250,14 +252,15 @@ func (o *office) pod(ts *testscript.TestScript, args []string) {
 	}
 }
 
-// print is `print POD TEXT...`: it adds a line to the pod's log; \e is an escape.
+// print implements `print POD TEXT...`: it adds a line to the pod's log. \e is an escape character.
 func (o *office) print(_ *testscript.TestScript, args []string) {
 	o.logs.Write("lab", args[0], "main", time.Now(), strings.ReplaceAll(strings.Join(args[1:], " "), `\e`, "\x1b")+"\n")
 }
 
-// server is `api stop`, `api start`, `api drop`; `api uninstall`, `api expire`, `api heal`; `api
-// forbid PATH`, `api deny PATH` with a hostile message; `api asked PATH`, which waits for such a
-// request; `api workers JOB N`, which checks the object.
+// server implements `api stop`, `api start`, `api drop`, `api uninstall`, `api expire` and `api
+// heal`. `api forbid PATH` and `api deny PATH` reject requests, the latter with a hostile message.
+// `api asked PATH` waits for a request of the path. `api workers JOB N` checks the number of
+// workers in the object.
 func (o *office) server(ts *testscript.TestScript, args []string) {
 	switch args[0] {
 	case "stop":
@@ -266,7 +269,7 @@ func (o *office) server(ts *testscript.TestScript, args []string) {
 		o.api.Start()
 	case "drop":
 		o.api.Drop()
-	case "asked": // wait until that path is read
+	case "asked": // wait until the path is requested
 		for range 1000 {
 			for _, r := range o.api.Requests() {
 				if strings.Contains(r.Path, args[1]) {
@@ -275,10 +278,10 @@ func (o *office) server(ts *testscript.TestScript, args []string) {
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
-		ts.Fatalf("nobody asked for %s", args[1])
-	case "uninstall": // the CRD: an API server then answers with text
+		ts.Fatalf("no request for %s", args[1])
+	case "uninstall": // without the CRD, an API server answers with plain text
 		o.api.Fail(fakekube.Failure{Code: 404, Text: "404 page not found\n", Match: func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/apis/muster.dev/") }})
-	case "expire": // every token
+	case "expire": // all tokens expire
 		o.api.Fail(fakekube.Failure{Code: 401})
 	case "heal":
 		o.api.Heal()
@@ -286,7 +289,7 @@ func (o *office) server(ts *testscript.TestScript, args []string) {
 		o.api.Fail(fakekube.Failure{Code: 403, Message: "no right", Match: func(r *http.Request) bool { return strings.Contains(r.URL.Path, args[1]) }})
 	case "deny":
 		o.api.Fail(fakekube.Failure{Code: 403, Message: "\x1b[2Jno right", Match: func(r *http.Request) bool { return strings.Contains(r.URL.Path, args[1]) }})
-	case "workers": // in the object
+	case "workers": // check the number of workers in the object
 		var job v1alpha1.LaunchJob
 		o.jobs.Get("lab", args[1], &job)
 		text, err := json.Marshal(job.Spec.Workers)
@@ -295,6 +298,6 @@ func (o *office) server(ts *testscript.TestScript, args []string) {
 			ts.Fatalf("job %s has %s workers, want %s", args[1], text, args[2])
 		}
 	default:
-		ts.Fatalf("api %s?", args[0])
+		ts.Fatalf("unknown command: api %s", args[0])
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// bin holds the real binaries, agent and agent-launcher, built once.
+// bin is the directory of the real binaries, agent and agent-launcher, which are built once.
 var bin string
 
-// release is the version of bin. The linker sets it, as for a release.
+// release is the version of the binaries in bin. The linker sets it, as in a release.
 const (
 	module  = "github.com/musterhq/muster/"
 	release = "v0.0.1-test"
@@ -33,10 +33,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// buildAndRun builds both binaries. They have the race detector only if $MUSTER_RACE is set,
-// because that takes half a minute, and the tests of the packages run under it.
+// buildAndRun builds both binaries and runs the tests. The binaries have the race detector only if
+// $MUSTER_RACE is set: building with it takes half a minute, and the packages have their own tests
+// under it.
 func buildAndRun(m *testing.M) (int, error) {
-	// These tests wait much more than they compute.
+	// The tests mostly wait, so many can run at once.
 	flag.Parse()
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		return 0, err
@@ -86,7 +87,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// expectCode is `code N CMD...`: CMD must exit with code N.
+// expectCode implements `code N CMD...`: CMD must exit with code N.
 func expectCode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: code N COMMAND...")
@@ -107,6 +108,6 @@ func expectCode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// outage waits as long as an API server is down in a test: longer than the pause between two
-// attempts to reach it.
+// outage waits for the duration of a simulated outage of the API server, which must be longer than
+// the pause between two attempts to reach the server.
 func outage() { time.Sleep(2 * time.Second) }

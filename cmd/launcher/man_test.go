@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/test/suite/man"
 )
 
-// TestManPages makes the manual pages of the real programs, and has mandoc read them.
+// TestManPages generates the manual pages of the real programs, and has mandoc check them.
 func TestManPages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -29,7 +29,7 @@ func TestManPages(t *testing.T) {
 	for _, page := range pages {
 		args = append(args, filepath.Join(dir, page+".1"))
 	}
-	out, err := osexec.Command("mandoc", args...).CombinedOutput() // make deps installs it
+	out, err := osexec.Command("mandoc", args...).CombinedOutput() // make deps installs mandoc
 	require.NoError(t, err, "%s", out)
 	require.Empty(t, string(out))
 

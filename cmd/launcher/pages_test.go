@@ -16,11 +16,11 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// columns matches a row of a table of two columns, and captures the command of the right one.
+// columns matches a row of a table with two columns, and captures the command in the right column.
 var columns = regexp.MustCompile("(?m)^\\| .* \\| `(agent [^`]+)` \\|$")
 
-// TestTheNewCommandsAreCommands reads the tables "what you type today, what you type with Muster". A
-// run is planned on fake workers, a job is printed, and the flags of other verbs are parsed.
+// TestTheNewCommandsAreCommands checks the tables "what you type today, what you type with Muster".
+// It plans each run on fake workers, prints each job, and parses the flags of other verbs.
 func TestTheNewCommandsAreCommands(t *testing.T) {
 	for name, least := range map[string]int{"torchrun": 13, "ssh-srun": 27} {
 		text, err := os.ReadFile("../../docs/moving/" + name + ".md")
@@ -37,10 +37,10 @@ func TestTheNewCommandsAreCommands(t *testing.T) {
 	}
 }
 
-// aFlagOfPods matches the flags that need pods.
+// aFlagOfPods matches flags that need pods.
 var aFlagOfPods = regexp.MustCompile(`^--(workers|pods)=`)
 
-// rehearse does as much of a command as can be done without a cluster.
+// rehearse runs as much of a command as possible without a cluster.
 func rehearse(t *testing.T, args []string) error {
 	t.Helper()
 	switch verb := args[0]; {
@@ -56,7 +56,7 @@ func rehearse(t *testing.T, args []string) error {
 		require.NoError(t, err, "%s", said)
 		return nil
 	case slices.Contains(names.SmallVerbs(), verb):
-		return nil // the small binary has its flags
+		return nil // its flags are in the small binary
 	default:
 		cmd, rest, err := newRoot(standard(asAgent), "").Find(args)
 		require.NoError(t, err)

@@ -14,9 +14,10 @@ import (
 	"github.com/musterhq/muster/agent/submit"
 )
 
-// agent submit and agent run start a command in the same place: in a launcher, or on the workers.
-// If the command does not show which, submit asks. agent run then keeps it in the launcher, which
-// is rarely meant if there are several workers.
+// TestSubmitAndRunStartACommandInTheSamePlace checks that agent submit and agent run start a
+// command in the same place: in a launcher, or on the workers. If the place is not clear from the
+// command, submit returns an error that asks the user. agent run then uses the launcher, which is
+// rarely what users want with several workers.
 func TestSubmitAndRunStartACommandInTheSamePlace(t *testing.T) {
 	for _, argv := range [][]string{
 		{"mpirun", "./pi"}, {"mpiexec.hydra", "./pi"}, {"env", "A=1", "mpirun", "./pi"}, {"torchrun", "train.py"},
@@ -28,7 +29,7 @@ func TestSubmitAndRunStartACommandInTheSamePlace(t *testing.T) {
 			if err != nil {
 				require.ErrorContains(t, err, "cannot tell where to run", "%q --framework=%s", argv, name)
 				require.Empty(t, name+framework.Detect(argv), "%q", argv)
-				r.Launcher = new(true) // where its hint says that agent run starts it
+				r.Launcher = new(true) // the place that agent run uses, as the hint says
 				job, err = r.Job()
 			}
 			require.NoError(t, err)

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSubmitHasTheFlagsOfRun checks that submit has each flag, or docs/guides/submit.md says why not.
+// TestSubmitHasTheFlagsOfRun checks that submit has each flag of run, or docs/guides/submit.md has
+// the reason why not.
 func TestSubmitHasTheFlagsOfRun(t *testing.T) {
 	page, err := os.ReadFile("../../docs/guides/submit.md")
 	require.NoError(t, err)

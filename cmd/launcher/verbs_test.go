@@ -23,7 +23,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-func TestEveryVerbIsThere(t *testing.T) {
+func TestEveryVerbExists(t *testing.T) {
 	var there []string
 	for _, cmd := range newRoot(standard(asAgent), "").Commands() {
 		there = append(there, cmd.Name())
@@ -41,7 +41,7 @@ func TestEveryFlagHasAVariable(t *testing.T) {
 	}
 }
 
-// TestHelpFits holds help to the lines of a terminal.
+// TestHelpFits checks that a help text fits on the screen of a terminal.
 func TestHelpFits(t *testing.T) {
 	for verb, most := range map[string]int{"run": 60, "env": 60, "hosts": 60, "submit": 60, "logs": 40} {
 		out := filepath.Join(t.TempDir(), "out")

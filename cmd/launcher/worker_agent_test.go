@@ -13,7 +13,8 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// TestClusterWorkerAgent follows the hint for a launcher whose own agent has another path.
+// TestClusterWorkerAgent follows the hint for a launcher whose agent has another path than the
+// workers' agent.
 func TestClusterWorkerAgent(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -38,8 +39,8 @@ func TestClusterWorkerAgent(t *testing.T) {
 				require.NoError(t, os.WriteFile(filepath.Join(home, name), []byte("#!/bin/sh\nexec "+bin+"/agent rsh pi-worker-0 echo $1\n"), 0o755))
 			}
 			l := c.runWith(home, nil, append([]string{"--workers=1", "--hopeless-after=1s", "--worker-agent=/muster/agent"}, row.command...)...)
-			eventually(t, "it waits", func() bool { return strings.Contains(l.err.String(), "0/1 ready") })
-			require.NoError(t, os.Remove(filepath.Join(home, "agent")), "it is not on the workers")
+			eventually(t, "the launcher waits", func() bool { return strings.Contains(l.err.String(), "0/1 ready") })
+			require.NoError(t, os.Remove(filepath.Join(home, "agent")), "the launcher's path does not exist on the workers")
 			c.start(0)
 			require.Equal(t, row.code, l.end(t), l.err.String())
 			if row.code == 0 {
