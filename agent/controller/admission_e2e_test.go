@@ -74,9 +74,9 @@ func TestAccountsOfTheTemplates(t *testing.T) {
 		return by.Create(t.Context(), job, client.DryRunAll)
 	}
 	places := map[string]func(*v1alpha1.LaunchJob){
-		"launcher":                  func(j *v1alpha1.LaunchJob) { j.Spec.Launcher.Template.Spec.ServiceAccountName = "vault" },
-		"launcher, by its old name": func(j *v1alpha1.LaunchJob) { j.Spec.Launcher.Template.Spec.DeprecatedServiceAccount = "vault" },
-		"role":                      func(j *v1alpha1.LaunchJob) { j.Spec.Roles[0].Template.Spec.ServiceAccountName = "vault" },
+		"launcher":                          func(j *v1alpha1.LaunchJob) { j.Spec.Launcher.Template.Spec.ServiceAccountName = "vault" },
+		"launcher, by the deprecated field": func(j *v1alpha1.LaunchJob) { j.Spec.Launcher.Template.Spec.DeprecatedServiceAccount = "vault" },
+		"role":                              func(j *v1alpha1.LaunchJob) { j.Spec.Roles[0].Template.Spec.ServiceAccountName = "vault" },
 		"member": func(j *v1alpha1.LaunchJob) {
 			j.Spec.Launcher, j.Spec.Roles[0].Template.Spec.ServiceAccountName = nil, "vault"
 		},
@@ -92,7 +92,7 @@ func TestAccountsOfTheTemplates(t *testing.T) {
 			require.NoError(t, launch(mayUse, change))
 		})
 	}
-	require.NoError(t, launch(jobsOnly, func(*v1alpha1.LaunchJob) {}), "no account is named")
+	require.NoError(t, launch(jobsOnly, func(*v1alpha1.LaunchJob) {}), "a template without an account is allowed")
 	other := func(j *v1alpha1.LaunchJob) { j.Spec.Roles[0].Template.Spec.ServiceAccountName = "another" }
 	require.True(t, apierrors.IsForbidden(launch(mayUse, other)))
 
@@ -101,5 +101,5 @@ func TestAccountsOfTheTemplates(t *testing.T) {
 	require.NoError(t, jobsOnly.Create(t.Context(), job))
 	job.Spec.Roles[0].Template = corev1.PodTemplateSpec{Spec: *job.Spec.Roles[0].Template.Spec.DeepCopy()}
 	places["role"](job)
-	require.True(t, apierrors.IsForbidden(jobsOnly.Update(t.Context(), job)), "nor afterwards")
+	require.True(t, apierrors.IsForbidden(jobsOnly.Update(t.Context(), job)), "an update that adds an account is refused too")
 }

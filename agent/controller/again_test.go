@@ -24,7 +24,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// kindOfJob is a job with or without a launcher, with one worker or several.
+// kindOfJob describes a job with or without a launcher, with one worker or several.
 type kindOfJob struct {
 	name    string
 	led     bool
@@ -51,8 +51,8 @@ func aStory(t *testing.T, at int, after bool) *story {
 	return s
 }
 
-// starts changes pods like a kubelet: their containers run, unless the Secret of a pod that has not
-// started is missing.
+// starts makes the pods start like a kubelet: their containers run. A pod that has not started
+// waits if its Secret is missing.
 func (s *story) starts() {
 	s.t.Helper()
 	s.kubelet(func(p *corev1.Pod) {
@@ -72,7 +72,8 @@ func (s *story) starts() {
 	})
 }
 
-// running waits until all pods of the job run with one token, and all its objects exist.
+// running requires that all pods of the job run with the same token, and that all its objects
+// exist.
 func (s *story) running(k kindOfJob) {
 	s.t.Helper()
 	for range 4 {
@@ -102,7 +103,7 @@ func (s *story) running(k kindOfJob) {
 	}
 }
 
-// own lists the objects of the job.
+// own returns the objects of the job.
 func (s *story) own() (all []client.Object) {
 	for _, kind := range []client.ObjectList{&corev1.PodList{}, &corev1.ServiceList{}, &corev1.ServiceAccountList{}, &corev1.SecretList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}} {
 		require.NoError(s.t, s.truth.List(s.t.Context(), kind, client.InNamespace(s.key.Namespace), client.MatchingLabels{names.LabelJob: s.key.Name}))
@@ -120,7 +121,7 @@ func (s *story) suspend(yes bool) {
 	s.settle()
 }
 
-// blows are the events after which children are created again.
+// blows lists the events after which the controller creates children again.
 var blows = []struct {
 	name   string
 	strike func(*story, kindOfJob)
@@ -164,7 +165,7 @@ var blows = []struct {
 		}
 		s.settle()
 		for i, p := range s.pods() {
-			require.Equal(s.t, before[i].UID, p.UID, "%s has its token", p.Name)
+			require.Equal(s.t, before[i].UID, p.UID, "%s keeps running without its Secret", p.Name)
 		}
 		require.NoError(s.t, s.truth.Delete(s.t.Context(), &before[len(before)-1], client.GracePeriodSeconds(0)))
 	}},
@@ -178,7 +179,8 @@ func (s *story) ends() {
 	require.Equal(s.t, v1alpha1.PhaseSucceeded, s.job().Status.Phase)
 }
 
-// TestMadeAgain creates every child of every kind of job again, with the rights of install.yaml.
+// TestMadeAgain checks that the controller creates every child of every kind of job again, with the
+// rights of install.yaml.
 func TestMadeAgain(t *testing.T) {
 	for _, k := range kindsOfJob {
 		for _, blow := range blows {
@@ -194,8 +196,8 @@ func TestMadeAgain(t *testing.T) {
 	}
 }
 
-// TestMadeAgainWhenKilled kills the controller at each of its writes during all these blows, before
-// and after the API server has made the write.
+// TestMadeAgainWhenKilled kills the controller at each of its writes during all these events,
+// before and after the API server has made the write.
 func TestMadeAgainWhenKilled(t *testing.T) {
 	for _, k := range kindsOfJob {
 		t.Run(k.name, func(t *testing.T) {
@@ -220,7 +222,7 @@ func TestMadeAgainWhenKilled(t *testing.T) {
 			}
 			for at := 1; at <= writes; at += every {
 				for _, after := range []bool{false, true} {
-					t.Run(fmt.Sprintf("write %d, after it: %v", at, after), func(t *testing.T) {
+					t.Run(fmt.Sprintf("write %d, killed after it: %v", at, after), func(t *testing.T) {
 						got, _ := live(t, at, after)
 						require.Equal(t, want, got)
 					})
@@ -230,23 +232,23 @@ func TestMadeAgainWhenKilled(t *testing.T) {
 	}
 }
 
-// TestNobodyElsesToken checks that a Secret with a name that the job's could have had is neither
-// used nor touched.
+// TestNobodyElsesToken checks that a Secret of another owner, with a name that the job's Secret
+// could have, is neither used nor changed.
 func TestNobodyElsesToken(t *testing.T) {
 	s := aStory(t, 0, false)
 	k := kindsOfJob[3]
-	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: "pi-token"}, Data: map[string][]byte{tokenKey: []byte("known to somebody")}}
+	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: "pi-token"}, Data: map[string][]byte{tokenKey: []byte("a known token")}}
 	require.NoError(t, s.truth.Create(t.Context(), theirs))
 	require.NoError(t, s.truth.Create(t.Context(), k.job(s.key)))
 	s.running(k)
 	require.NotEqual(t, "pi-token", s.job().Status.TokenSecret)
 	require.NoError(t, s.truth.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs))
-	require.Equal(t, "known to somebody", string(theirs.Data[tokenKey]))
+	require.Equal(t, "a known token", string(theirs.Data[tokenKey]))
 }
 
-// TestAnErrorThatStands checks that the third failure in a row becomes the job's reason and an
-// event. A successful reconcile removes it.
-func TestAnErrorThatStands(t *testing.T) {
+// TestAnErrorThatPersists checks that the third failure in a row becomes the job's reason and an
+// event. A successful reconcile removes the reason.
+func TestAnErrorThatPersists(t *testing.T) {
 	for _, k := range []kindOfJob{kindsOfJob[1], kindsOfJob[3]} {
 		t.Run(k.name, func(t *testing.T) {
 			s := aStory(t, 0, false)
@@ -257,13 +259,13 @@ func TestAnErrorThatStands(t *testing.T) {
 			require.Contains(t, status.Message, "the server is on fire")
 			require.Len(t, said, 1)
 			require.Contains(t, said[0], "Warning "+reasonFailing)
-			require.Empty(t, s.failing(func(client.Object) bool { return true }, 2), "twice is not three times")
+			require.Empty(t, s.failing(func(client.Object) bool { return true }, 2), "two failures cause no event")
 			s.running(k)
 		})
 	}
 }
 
-// failing reconciles n times with failing creates, and returns the events.
+// failing reconciles n times with creates that fail, and returns the events.
 func (s *story) failing(which func(client.Object) bool, n int) (said []string) {
 	recorder := events.NewFakeRecorder(n)
 	r := s.reconciler(interceptor.NewClient(s.mine, interceptor.Funcs{

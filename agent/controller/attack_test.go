@@ -39,16 +39,16 @@ func (s *story) named() (list []string) {
 	}
 	for _, rule := range role.Rules {
 		list = append(list, rule.ResourceNames...)
-		require.False(s.t, rule.Resources[0] == "pods/exec" && len(rule.ResourceNames) == 0, "all pods")
+		require.False(s.t, rule.Resources[0] == "pods/exec" && len(rule.ResourceNames) == 0, "the Role allows exec in all pods")
 	}
 	return list
 }
 
-// TestTheRoleNamesNobodyElsesPod is the attack of a job that is called vault and has the role
-// server.
+// TestTheRoleNamesNobodyElsesPod attacks another user's pod with a job that is called vault and has
+// a role called server.
 func TestTheRoleNamesNobodyElsesPod(t *testing.T) {
 	for name, discovery := range map[string]string{"label": "", "names": byNames} {
-		t.Run("the pod is there before, "+name, func(t *testing.T) {
+		t.Run("the pod existed before, "+name, func(t *testing.T) {
 			s := aStory(t, 0, false)
 			job := s.vault()
 			job.Spec.Discovery = discovery
@@ -58,7 +58,7 @@ func TestTheRoleNamesNobodyElsesPod(t *testing.T) {
 			require.NotContains(t, s.named(), "vault-server-0")
 			require.Equal(t, reasonTaken, s.job().Status.Reason)
 		})
-		t.Run("the pod takes the name of a worker that went, "+name, func(t *testing.T) {
+		t.Run("the pod takes the name of a deleted worker, "+name, func(t *testing.T) {
 			s := aStory(t, 0, false)
 			job := s.vault()
 			job.Spec.Discovery = discovery
@@ -80,7 +80,8 @@ func TestTheRoleNamesNobodyElsesPod(t *testing.T) {
 	}
 }
 
-// TestTheRoleGoesWithThePods checks that a job that has ended or is suspended may reach no pod.
+// TestTheRoleGoesWithThePods checks that the launcher's Role allows nothing after the job has ended
+// or was suspended.
 func TestTheRoleGoesWithThePods(t *testing.T) {
 	for name, end := range map[string]func(*story){
 		"succeeded": func(s *story) { s.kubelet(endsWith(0, s.clock.Now()), "vault-launcher") },
@@ -124,7 +125,7 @@ func TestNothingOfSomebodyElse(t *testing.T) {
 			require.Contains(t, s.job().Status.Message, kind)
 			version := theirs.GetResourceVersion()
 			require.NoError(t, s.truth.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs))
-			require.Equal(t, version, theirs.GetResourceVersion(), "it was changed")
+			require.Equal(t, version, theirs.GetResourceVersion(), "the other owner's object was changed")
 		})
 	}
 }

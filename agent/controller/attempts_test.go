@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// failedOnce is the termination message of a launcher whose agent restarted in place.
+// failedOnce is the termination message of a launcher whose agent restarted the command in place.
 const failedOnce = "the command ended (exit code 0)\n" +
 	"earlier attempt 0 (exit code 3): worker pi-worker-1: rank 1, pi (pid 9), exited with 3; mpirun exited with 3\n" +
 	"\tTraceback: boom\n\tKeyError: x\n" +
@@ -30,7 +30,8 @@ func TestEarlier(t *testing.T) {
 	require.Empty(t, before)
 }
 
-// A second attempt, of the pods or of the agent in them, does not hide why the first one failed.
+// TestFailedAttempts checks that a second attempt, of the pods or of the agent in them, does not
+// hide why the first one failed.
 func TestFailedAttempts(t *testing.T) {
 	job := aJob(t, "mpi")
 	job.Spec.RunPolicy = &v1alpha1.RunPolicy{BackoffLimit: 1}
@@ -58,7 +59,7 @@ func TestFailedAttempts(t *testing.T) {
 		"2 0 pi-worker-1 worker pi-worker-1: rank 1, pi (pid 9), exited with 3",
 		"2 1 pi-worker-0 worker pi-worker-0 lost: evicted",
 	}, got)
-	require.Equal(t, "pi-worker-0", job.Status.FirstFailure.Pod, "of the first container that failed")
+	require.Equal(t, "pi-worker-0", job.Status.FirstFailure.Pod, "the first failure is that of the first container that failed")
 }
 
 func TestMostFailedAttempts(t *testing.T) {

@@ -25,7 +25,7 @@ func TestPodsAreMadeInBatches(t *testing.T) {
 				require.NoError(t, err)
 				now := len(s.pods())
 				if now == before {
-					continue // only the token, or nothing
+					continue // this reconcile created only the token, or nothing
 				}
 				counts = append(counts, now-before)
 				if all := len(layout(s.job())); now < all {
@@ -43,8 +43,8 @@ func TestPodsAreMadeInBatches(t *testing.T) {
 	}
 }
 
-// TestTooLarge checks that no pod is created for a job with more workers than the flag allows, and
-// the job's reason says so.
+// TestTooLarge checks that the controller creates no pod for a job with more workers than the flag
+// allows, and that the job's reason says so.
 func TestTooLarge(t *testing.T) {
 	for _, k := range kindsOfJob {
 		t.Run(k.name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestTooLarge(t *testing.T) {
 			look := func(limit int32) {
 				r := s.reconciler(s.mine)
 				r.MaxWorkers = uint(limit)
-				for range 2 { // the first may create only the token
+				for range 2 { // the first reconcile may create only the token
 					_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: s.key})
 					require.NoError(t, err)
 				}

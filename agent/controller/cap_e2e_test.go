@@ -16,7 +16,7 @@ import (
 // TestTheCRDCapsAJob checks that all roles together have at most 10000 workers.
 func TestTheCRDCapsAJob(t *testing.T) {
 	c, _, key := newWorld(t)
-	for name, replicas := range map[string][]int32{"at the cap": {2000, 2000, 2000, 4000}, "one more": {2000, 2000, 2000, 4001}, "eight of the most": {10000, 10000, 10000, 10000, 10000, 10000, 10000, 10000}} {
+	for name, replicas := range map[string][]int32{"at the cap": {2000, 2000, 2000, 4000}, "one above the cap": {2000, 2000, 2000, 4001}, "eight roles at the cap": {10000, 10000, 10000, 10000, 10000, 10000, 10000, 10000}} {
 		t.Run(name, func(t *testing.T) {
 			job := kindsOfJob[1].job(key)
 			job.Spec.Workers = nil

@@ -21,8 +21,8 @@ func unstartable(file string) func(*corev1.Pod) {
 	}
 }
 
-// TestContainerThatCannotStart checks that the job's reason is the cause with a hint, not the
-// runtime's message.
+// TestContainerThatCannotStart checks that the job's reason names the cause with a hint instead of
+// the runtime's message.
 func TestContainerThatCannotStart(t *testing.T) {
 	mpi, join := aJob(t, "mpi"), aJob(t, "join")
 	member := aBuilder(join).slots[0].name
@@ -31,12 +31,12 @@ func TestContainerThatCannotStart(t *testing.T) {
 		of           string
 		reason, word string
 	}{
-		"launcher without the agent":     {[]*corev1.Pod{aPod(mpi, "pi-launcher", unstartable("/muster/agent")), aPod(mpi, "pi-worker-0"), aPod(mpi, "pi-worker-1")}, "mpi", "NoAgent", "set spec.agent.delivery: init"},
-		"a worker without the agent":     {[]*corev1.Pod{aPod(mpi, "pi-launcher", func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Ready = true }), aPod(mpi, "pi-worker-0", unstartable("/muster/agent")), aPod(mpi, "pi-worker-1")}, "mpi", "NoAgent", "set spec.agent.delivery: init"},
-		"member without the agent":       {[]*corev1.Pod{aPod(join, member, unstartable("/muster/agent"))}, "join", "NoAgent", "set spec.agent.delivery: init"},
-		"a command that is not there":    {[]*corev1.Pod{aPod(mpi, "pi-launcher", unstartable("/opt/pi"))}, "mpi", "StartError", "correct command, args or image"},
-		"a member's that is not there":   {[]*corev1.Pod{aPod(join, member, unstartable("/opt/train"))}, "join", "StartError", "correct command, args or image"},
-		"the program's own exit of 128 ": {[]*corev1.Pod{aPod(mpi, "pi-launcher", ended(128, time.Minute, "the command ended (exit code 128)"))}, "mpi", "Failed", "exit code 128"},
+		"launcher without the agent":    {[]*corev1.Pod{aPod(mpi, "pi-launcher", unstartable("/muster/agent")), aPod(mpi, "pi-worker-0"), aPod(mpi, "pi-worker-1")}, "mpi", "NoAgent", "set spec.agent.delivery: init"},
+		"a worker without the agent":    {[]*corev1.Pod{aPod(mpi, "pi-launcher", func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Ready = true }), aPod(mpi, "pi-worker-0", unstartable("/muster/agent")), aPod(mpi, "pi-worker-1")}, "mpi", "NoAgent", "set spec.agent.delivery: init"},
+		"member without the agent":      {[]*corev1.Pod{aPod(join, member, unstartable("/muster/agent"))}, "join", "NoAgent", "set spec.agent.delivery: init"},
+		"a missing command":             {[]*corev1.Pod{aPod(mpi, "pi-launcher", unstartable("/opt/pi"))}, "mpi", "StartError", "correct command, args or image"},
+		"a missing command of a member": {[]*corev1.Pod{aPod(join, member, unstartable("/opt/train"))}, "join", "StartError", "correct command, args or image"},
+		"a program that exits with 128": {[]*corev1.Pod{aPod(mpi, "pi-launcher", ended(128, time.Minute, "the command ended (exit code 128)"))}, "mpi", "Failed", "exit code 128"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := aJob(t, tc.of)
@@ -52,8 +52,8 @@ func TestContainerThatCannotStart(t *testing.T) {
 	}
 }
 
-// TestDeliveryLeftOut checks that a job without spec.agent gets the agent by the default of the
-// CRD.
+// TestDeliveryLeftOut checks that the default of the CRD delivers the agent to a job without
+// spec.agent.
 func TestDeliveryLeftOut(t *testing.T) {
 	job := aJob(t, "mpi")
 	job.Spec.Agent = nil
@@ -61,9 +61,9 @@ func TestDeliveryLeftOut(t *testing.T) {
 	require.Equal(t, agentVolume, b.pod(b.slots[0], "pi-launcher").Spec.InitContainers[0].Name)
 }
 
-// TestLastWordOfTheWait checks that a job that ended while workers were starting does not report
-// that they are starting.
-func TestLastWordOfTheWait(t *testing.T) {
+// TestEndedWhileWorkersStart checks that a job that ended while workers were starting no longer
+// reports that they are starting.
+func TestEndedWhileWorkersStart(t *testing.T) {
 	for name, end := range map[string]func(*corev1.Pod){"failed": ended(3, time.Second, "it broke"), "well": ended(0, time.Second, "")} {
 		job := aJob(t, "mpi")
 		status := func(pods ...*corev1.Pod) {

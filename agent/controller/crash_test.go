@@ -27,8 +27,8 @@ import (
 
 var errKilled = errors.New("killed")
 
-// mortal is a client whose process is killed at its n-th write, before or after the API server has
-// made it; 0: never. It counts the writes.
+// mortal is a client whose process is killed at its write number `at`, before or after the API
+// server has made that write. 0 means never. It counts the writes.
 type mortal struct {
 	client.WithWatch
 	writes, at int // successful or not
@@ -67,7 +67,7 @@ func (m *mortal) client() client.Client {
 			return c.Get(ctx, key, o, opts...)
 		},
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-			o.SetUID(uuid.NewUUID()) // done by the API server; the fake one does not do it
+			o.SetUID(uuid.NewUUID()) // a real API server sets it, the fake one does not
 			return m.write("create", o, func() error { return c.Create(ctx, o, opts...) })
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
@@ -82,17 +82,18 @@ func (m *mortal) client() client.Client {
 	})
 }
 
-// story is the life of a job, with a controller that may be killed once.
+// story holds the life of a job, with a controller that may be killed once.
 type story struct {
 	t     *testing.T
 	truth client.WithWatch
-	mine  client.WithWatch // with the controller's own rights
+	mine  client.WithWatch // has only the rights of the controller
 	m     *mortal
 	clock *clocktesting.FakePassiveClock
 	key   client.ObjectKey
 }
 
-// settle reconciles until nothing is written anymore. It replaces a killed controller by a new one.
+// settle reconciles until a reconcile writes nothing. It replaces a killed controller with a new
+// one.
 func (s *story) settle() {
 	s.t.Helper()
 	for range 60 {
@@ -108,7 +109,7 @@ func (s *story) settle() {
 			return
 		}
 	}
-	s.t.Fatalf("it writes and writes:\n%v", s.m.log)
+	s.t.Fatalf("the controller never stops writing:\n%v", s.m.log)
 }
 
 func (s *story) reconciler(c client.Client) *Reconciler {
@@ -129,7 +130,7 @@ func (s *story) job() *v1alpha1.LaunchJob {
 	return job
 }
 
-// kubelet changes the status of the named pods, or of all.
+// kubelet changes the status of the named pods, or of all pods if there are no names.
 func (s *story) kubelet(tell func(*corev1.Pod), only ...string) {
 	for _, p := range s.pods() {
 		if len(only) > 0 && !slices.Contains(only, p.Name) || p.Status.Phase == corev1.PodSucceeded {
@@ -159,8 +160,8 @@ func endsWith(code int32, at time.Time) func(*corev1.Pod) {
 	}
 }
 
-// live plays a life with an eviction, a failed worker, a deleted worker, and success. It returns
-// what remains.
+// live runs a job through an eviction, a failed worker, a deleted worker, and success. It returns
+// the objects and the status that remain.
 func (s *story) live(life *v1alpha1.LaunchJob) string {
 	require.NoError(s.t, s.truth.Create(s.t.Context(), life))
 	s.settle()
@@ -209,7 +210,7 @@ func (s *story) remains() string {
 }
 
 // TestKilledBetweenAnyTwoWrites kills the controller at each of its writes, once before and once
-// after the API server has made it. What remains of the job is the same in all cases.
+// after the API server has made it. The objects that remain are the same in all cases.
 func TestKilledBetweenAnyTwoWrites(t *testing.T) {
 	tell := func(t *testing.T, at int, after bool) (string, int) {
 		s := &story{t: t, clock: clocktesting.NewFakePassiveClock(time.Now())}

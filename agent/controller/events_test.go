@@ -26,8 +26,8 @@ func preparing(p *corev1.Pod) {
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}}}
 }
 
-// TestReasonNamesTheVolume checks that the job's reason is the kubelet's cause, also at the
-// deadline. Without the right to read events it names that right.
+// TestReasonNamesTheVolume checks that the job's reason is the cause that the kubelet reports, also
+// at the deadline. If the controller may not read events, the message names the missing right.
 func TestReasonNamesTheVolume(t *testing.T) {
 	said := corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "hpc"}, Type: corev1.EventTypeWarning, Reason: "FailedMount",
 		Message: `MountVolume.SetUp failed for volume "cfg" : configmap "nope" not found`, LastTimestamp: metav1.NewTime(now())}
@@ -36,8 +36,8 @@ func TestReasonNamesTheVolume(t *testing.T) {
 		err          error
 		reason, want string
 	}{
-		"with the right":    {nil, "FailedMount", `configmap "nope" not found; hint: create configmap nope in namespace hpc`},
-		"without the right": {forbidden, "ContainerCreating", `add {apiGroups: [""], resources: [events], verbs: [list]}`},
+		"events allowed":   {nil, "FailedMount", `configmap "nope" not found; hint: create configmap nope in namespace hpc`},
+		"events forbidden": {forbidden, "ContainerCreating", `add {apiGroups: [""], resources: [events], verbs: [list]}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := aJob(t, "mpi")
@@ -57,7 +57,7 @@ func TestReasonNamesTheVolume(t *testing.T) {
 			sc := scene{now: now()}
 			sc.places, _ = observe(b.slots, []*corev1.Pod{pod, aPod(job, "pi-launcher"), aPod(job, "pi-worker-1")}, b.attempt, sc.now)
 			require.NoError(t, (&Reconciler{Reader: api}).readEvents(t.Context(), job, &sc))
-			require.Positive(t, sc.steps.look, "a pod that is stuck does not change")
+			require.Positive(t, sc.steps.look, "reconcile again later: a stuck pod causes no watch event")
 			job.Status = newStatus(job, sc)
 			require.Equal(t, tc.reason, job.Status.Reason)
 			require.Contains(t, job.Status.Message, tc.want)

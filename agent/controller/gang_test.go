@@ -22,14 +22,14 @@ import (
 func TestGangs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		gang      v1alpha1.Gang
-		spec      map[string]any // of the gang's object; nil: there is none
+		spec      map[string]any // of the gang's object; nil if the scheduler needs no object
 		scheduler string
 		label     map[string]string
 	}{
 		"none": {gang: v1alpha1.Gang{Backend: "none"}},
 		"coscheduling": {v1alpha1.Gang{Backend: coscheduling, PriorityClassName: "high"}, map[string]any{"minMember": int64(3)},
 			"scheduler-plugins-scheduler", map[string]string{coschedulingGroup: "pi"}},
-		"coscheduling, fewer": {v1alpha1.Gang{Backend: coscheduling, MinMember: new(int32(2)), SchedulerName: "own"}, map[string]any{"minMember": int64(2)},
+		"coscheduling, minMember": {v1alpha1.Gang{Backend: coscheduling, MinMember: new(int32(2)), SchedulerName: "own"}, map[string]any{"minMember": int64(2)},
 			"own", map[string]string{coschedulingGroup: "pi"}},
 		"kueue": {v1alpha1.Gang{Backend: kueue, Queue: "gold"}, nil, "", map[string]string{kueueQueue: "gold", kueueGroup: "pi"}},
 		"workload": {v1alpha1.Gang{Backend: workload}, map[string]any{"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": int64(3)}}},
@@ -54,7 +54,7 @@ func TestGangs(t *testing.T) {
 				require.Equal(t, tc.gang.PriorityClassName, pod.Spec.PriorityClassName)
 				require.Subset(t, pod.Labels, tc.label)
 				if tc.gang.Backend == kueue {
-					require.Equal(t, "3", pod.Annotations[kueueTotal], "the launcher counts")
+					require.Equal(t, "3", pod.Annotations[kueueTotal], "the total includes the launcher")
 				}
 				if tc.gang.Backend == workload {
 					require.Equal(t, "pi", *pod.Spec.SchedulingGroup.PodGroupName)
@@ -64,8 +64,8 @@ func TestGangs(t *testing.T) {
 	}
 }
 
-// TestGangKindGone checks that if a kind was served when the controller started but no longer is,
-// the job reports it as missing.
+// TestGangKindGone checks the message for a kind that was served when the controller started and
+// was removed since: the job reports it as missing.
 func TestGangKindGone(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "scheduling.volcano.sh", Version: "v1beta1", Kind: "PodGroup"}
 	remembers := meta.NewDefaultRESTMapper([]schema.GroupVersion{kind.GroupVersion()})
@@ -90,8 +90,8 @@ func TestGangKindGone(t *testing.T) {
 	require.Contains(t, said.message, "this cluster has no PodGroup of scheduling.volcano.sh")
 }
 
-// TestKueue checks that without Kueue no pods are created. With it, the condition of Kueue's
-// Workload is the reason.
+// TestKueue checks that the controller creates no pods without Kueue. With Kueue, the condition of
+// its Workload is the reason.
 func TestKueue(t *testing.T) {
 	job := aJob(t, "mpi")
 	job.Spec.Gang = &v1alpha1.Gang{Backend: kueue, Queue: "gold"}
@@ -122,8 +122,8 @@ func TestKueue(t *testing.T) {
 	require.Equal(t, &obstacle{"GangUnschedulable", "Workload pi: insufficient unused quota"}, said)
 }
 
-// TestGangSays checks that the messages of the schedulers become the reason.
-func TestGangSays(t *testing.T) {
+// TestMessagesOfGangSchedulers checks that the messages of the schedulers become the job's reason.
+func TestMessagesOfGangSchedulers(t *testing.T) {
 	group := func(conditions ...any) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": conditions}}}
 		u.SetName("pi")
@@ -138,8 +138,8 @@ func TestGangSays(t *testing.T) {
 	require.Nil(t, gangSays(group()))
 	require.Nil(t, gangSays(group(yes)))
 	require.Equal(t, says, gangSays(group(yes, no)))
-	require.Equal(t, says, gangSays(group(no, yes)), "their order is that of their first times")
-	require.Nil(t, gangSays(group(no, at("Scheduled", "", "09"))), "it has been scheduled since")
+	require.Equal(t, says, gangSays(group(no, yes)), "the list order is by first occurrence, so the later time decides")
+	require.Nil(t, gangSays(group(no, at("Scheduled", "", "09"))), "the gang was scheduled later")
 	for _, kind := range []string{"PodGroupScheduled", "PodGroupInitiallyScheduled", "QuotaReserved"} {
 		c := at(kind, "3/4 tasks in gang unschedulable", "05")
 		require.Nil(t, gangSays(group(c)))

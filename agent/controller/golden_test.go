@@ -78,13 +78,13 @@ func TestTemplatePassesThrough(t *testing.T) {
 	require.Equal(t, "high", pod.Spec.PriorityClassName)
 	require.Equal(t, "own", pod.Spec.SchedulerName)
 	require.Equal(t, map[string]string{"gpu": "a100"}, pod.Spec.NodeSelector)
-	require.Equal(t, spec.Volumes, pod.Spec.Volumes, "the user's /dev/shm stands")
+	require.Equal(t, spec.Volumes, pod.Spec.Volumes, "the user's /dev/shm is kept")
 	require.Equal(t, spec.Containers[1].ReadinessProbe, pod.Spec.Containers[1].ReadinessProbe)
 	require.Equal(t, spec.Containers[1].Command, pod.Spec.Containers[1].Command)
 	require.Equal(t, "old", pod.Spec.DeprecatedServiceAccount)
-	require.Nil(t, pod.Spec.AutomountServiceAccountToken, "who names an account wants its token")
+	require.Nil(t, pod.Spec.AutomountServiceAccountToken, "a template that names an account needs its token")
 	require.Equal(t, "hpc", pod.Labels["team"])
-	require.Equal(t, spec.Containers[0], pod.Spec.Containers[0], "a sidecar is left alone")
+	require.Equal(t, spec.Containers[0], pod.Spec.Containers[0], "a sidecar is not changed")
 	require.Len(t, spec.Tolerations, 1, "the job itself is not changed")
 }
 
@@ -94,7 +94,7 @@ func TestRefuse(t *testing.T) {
 		change func(*v1alpha1.LaunchJob)
 		want   string
 	}{
-		"container that is not there": {"mpi", func(j *v1alpha1.LaunchJob) { j.Spec.Roles[0].Container = "x" }, "has no container x"},
+		"missing container": {"mpi", func(j *v1alpha1.LaunchJob) { j.Spec.Roles[0].Container = "x" }, "has no container x"},
 		"injected, no command in the launcher": {"volcano", func(j *v1alpha1.LaunchJob) { j.Spec.Launcher.Template.Spec.Containers[0].Command = nil },
 			"the launcher's container main has no command, and agent.delivery: imageVolume requires one"},
 		"injected, no command, restarts":            {"static", func(j *v1alpha1.LaunchJob) { j.Spec.RestartPolicy = &v1alpha1.RestartPolicy{MaxRestarts: 1} }, "the agent cannot restart its process"},
@@ -105,7 +105,7 @@ func TestRefuse(t *testing.T) {
 			j.Spec.Roles[0].Template.Labels = map[string]string{coschedulingGroup: "x"}
 		}, "two gang schedulers: volcano by spec.gang or a template, and coscheduling by the template of ps"},
 		"two gangs, one by a label of the job": {"volcano", func(j *v1alpha1.LaunchJob) { j.Labels = map[string]string{kueueQueue: "q"} }, "and kueue by the labels of the LaunchJob"},
-		"our volume's name": {"mpi", func(j *v1alpha1.LaunchJob) {
+		"a volume with the name of ours": {"mpi", func(j *v1alpha1.LaunchJob) {
 			j.Spec.Roles[0].Template.Spec.Volumes = []corev1.Volume{{Name: shmVolume}}
 		}, "rename the volume"},
 	} {

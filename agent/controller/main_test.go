@@ -43,7 +43,7 @@ func aBuilder(job *v1alpha1.LaunchJob) builder {
 	return (&Reconciler{AgentImage: "registry.example.com/muster-agent:1"}).builder(job)
 }
 
-// aPod returns the pod of a slot, with the status from its kubelet.
+// aPod returns the pod of a slot, with the status that its kubelet would report.
 func aPod(job *v1alpha1.LaunchJob, name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	b := aBuilder(job)
 	for _, s := range b.slots {
@@ -79,7 +79,7 @@ func ended(code int32, ago time.Duration, words string) func(*corev1.Pod) {
 	}
 }
 
-// besideASidecar keeps an ordinary container of the pod running.
+// besideASidecar keeps an ordinary sidecar container of the pod running.
 func besideASidecar(p *corev1.Pod) {
 	p.Status.Phase = corev1.PodRunning
 	p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{Name: "proxy", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})

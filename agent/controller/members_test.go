@@ -12,9 +12,9 @@ import (
 	"github.com/musterhq/muster/agent/settings"
 )
 
-// TestFirstFailureOfMembers checks that without a launcher, firstFailure also has the last words of
-// the process that failed first, in whichever order the members' ends arrive. A lost member is the
-// cause, not "told to stop".
+// TestFirstFailureOfMembers checks that in a job without a launcher, firstFailure also has the last
+// output of the process that failed first, in any order of the members' ends. If a member is lost,
+// the loss is the cause, not "told to stop".
 func TestFirstFailureOfMembers(t *testing.T) {
 	const trace = "step 7\nTraceback (most recent call last):\nValueError: no data"
 	job := aJob(t, "join")
@@ -35,11 +35,11 @@ func TestFirstFailureOfMembers(t *testing.T) {
 		first v1alpha1.FirstFailure
 		said  string
 	}{
-		"the process's own": {rest(aPod(job, first, ended(9, 2*time.Second, "agent: rank 1 on "+second+" exited with 9; stopping the rest")),
+		"the failed process reports it": {rest(aPod(job, first, ended(9, 2*time.Second, "agent: rank 1 on "+second+" exited with 9; stopping the rest")),
 			aPod(job, second, ended(9, time.Second, trace+"\nagent: rank 1 on "+second+" exited with 9"))),
 			v1alpha1.FirstFailure{Rank: new(int32(1)), Pod: second, ExitCode: 9, Message: trace + "\nagent: rank 1 on " + second + " exited with 9"},
 			"rank 1 on " + second + " exited with 9; stopping the rest"},
-		"the agent says nothing": {rest(aPod(job, first, ended(0, 2*time.Second, "")), aPod(job, second, ended(1, 3*time.Second, trace))),
+		"the agent reports nothing": {rest(aPod(job, first, ended(0, 2*time.Second, "")), aPod(job, second, ended(1, 3*time.Second, trace))),
 			v1alpha1.FirstFailure{Pod: second, ExitCode: 1, Message: trace}, "ValueError: no data"},
 		"an eviction": {rest(aPod(job, first, ended(143, time.Minute, "agent: rank 1 on "+second+" was told to stop from outside")), aPod(job, second, evicted)),
 			v1alpha1.FirstFailure{Rank: new(int32(1)), Pod: second, ExitCode: 143, Message: "agent: rank 1 on " + second + " was told to stop from outside"},
@@ -54,10 +54,9 @@ func TestFirstFailureOfMembers(t *testing.T) {
 	}
 }
 
-// TestMembersAreToldTheirGrace checks that a member's pod has a variable with the grace of its
-// processes, because a member does not use the API server. A value in the user's template takes
-// precedence.
-func TestMembersAreToldTheirGrace(t *testing.T) {
+// TestGraceOfMembers checks that a member's pod has a variable with the grace of its processes,
+// because a member does not use the API server. A value in the user's template takes precedence.
+func TestGraceOfMembers(t *testing.T) {
 	grace := func(job string, change func(*corev1.PodSpec)) (values []string) {
 		b := aBuilder(aJob(t, job))
 		for _, s := range b.slots {
@@ -81,6 +80,6 @@ func TestMembersAreToldTheirGrace(t *testing.T) {
 			s.Containers[i].Env = append(s.Containers[i].Env, corev1.EnvVar{Name: settings.Variable("grace"), Value: "7s"})
 		}
 	}))
-	require.Empty(t, grace("join", func(*corev1.PodSpec) {}), "the default is that of Kubernetes")
-	require.Empty(t, grace("mpi", long), "the launcher reads the pods")
+	require.Empty(t, grace("join", func(*corev1.PodSpec) {}), "without a grace period in the pod, the agent's default applies")
+	require.Empty(t, grace("mpi", long), "no variable with a launcher, which reads the pods")
 }

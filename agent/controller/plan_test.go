@@ -15,7 +15,7 @@ import (
 // outcome is the expected result of one reconcile.
 type outcome struct {
 	create, remove, record []string
-	verdict                string // reason of the end, "" while it runs
+	verdict                string // reason of the end, "" while the job runs
 	phase, reason          string
 }
 
@@ -75,77 +75,77 @@ func TestLook(t *testing.T) {
 			outcome{phase: "Restarting", reason: "Terminating"}},
 		"a worker is being evicted": {launched(), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", deleted(2*time.Second, 30*time.Second), disruptedBy("EvictionByEvictionAPI"))},
 			outcome{record: []string{"pi-worker-1: EvictionByEvictionAPI"}, phase: "Restarting", reason: "Evicted"}},
-		"a worker is being evicted, written down already": {launched(withRecord), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", deleted(2*time.Second, 30*time.Second), disruptedBy("EvictionByEvictionAPI"))},
+		"a worker is being evicted, already recorded": {launched(withRecord), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", deleted(2*time.Second, 30*time.Second), disruptedBy("EvictionByEvictionAPI"))},
 			outcome{phase: "Restarting", reason: "Evicted"}},
 		"a worker is being evicted, no restart is left": {launched(spentAll), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", deleted(2*time.Second, 30*time.Second), disruptedBy("EvictionByEvictionAPI"))},
 			outcome{phase: "Restarting", reason: "Evicted"}},
-		"its node does not answer": {launched(), []*corev1.Pod{launcher, w0,
+		"a worker's node does not answer": {launched(), []*corev1.Pod{launcher, w0,
 			aPod(job, "pi-worker-1", deleted(4*time.Second, 30*time.Second), disruptedBy("DeletionByTaintManager"), silentNode)},
 			outcome{create: []string{"pi-worker-1-r1"}, record: []string{"pi-worker-1: DeletionByTaintManager"}, phase: "Restarting", reason: "NodeLost"}},
-		"it should have been gone long ago": {launched(), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", deleted(time.Minute, 30*time.Second))},
+		"a worker's deletion is overdue": {launched(), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", deleted(time.Minute, 30*time.Second))},
 			outcome{create: []string{"pi-worker-1-r1"}, record: []string{"pi-worker-1: deleted, but its node does not confirm it"}, phase: "Restarting", reason: "Terminating"}},
-		"its replacement's node as well": {launched(), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", deleted(2*time.Minute, 0)),
+		"a replacement's deletion is overdue too": {launched(), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", deleted(2*time.Minute, 0)),
 			aPod(job, "pi-worker-1", deleted(time.Minute, 0), func(p *corev1.Pod) { p.Name, p.CreationTimestamp = "pi-worker-1-r1", metav1.NewTime(now()) })},
 			outcome{create: []string{"pi-worker-1-r2"}, record: []string{"pi-worker-1-r1: deleted, but its node does not confirm it"}, phase: "Restarting", reason: "NodeLost"}},
-		"evicted: written down first": {launched(), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", ended(143, time.Minute, ""), disruptedBy("EvictionByEvictionAPI"))},
+		"evicted: recorded first": {launched(), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", ended(143, time.Minute, ""), disruptedBy("EvictionByEvictionAPI"))},
 			outcome{record: []string{"pi-worker-1: EvictionByEvictionAPI"}, phase: "Restarting", reason: "Evicted"}},
 		"evicted: then removed": {launched(withRecord), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", ended(143, time.Minute, ""), disruptedBy("EvictionByEvictionAPI"))},
 			outcome{remove: []string{"pi-worker-1"}, phase: "Restarting", reason: "Evicted"}},
 		"deleted, no restart is left": {launched(spentAll), []*corev1.Pod{launcher, w0}, outcome{phase: "Running", reason: "WorkerLost"}},
 		"evicted, no restart is left": {launched(spentAll), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", ended(143, time.Minute, ""), disruptedBy("EvictionByEvictionAPI"))},
 			outcome{phase: "Running", reason: "WorkerLost"}},
-		"its node does not answer, no restart is left": {launched(spentAll), []*corev1.Pod{launcher, w0,
+		"a worker's node does not answer, no restart is left": {launched(spentAll), []*corev1.Pod{launcher, w0,
 			aPod(job, "pi-worker-1", deleted(4*time.Second, 30*time.Second), disruptedBy("DeletionByTaintManager"), silentNode)},
 			outcome{phase: "Running", reason: "WorkerLost"}},
-		"deleted, no restart is left, the launch is an earlier launcher's": {launched(spentAll, func(j *v1alpha1.LaunchJob) {
+		"deleted, no restart is left, an earlier launcher launched": {launched(spentAll, func(j *v1alpha1.LaunchJob) {
 			j.Status.Conditions[0].LastTransitionTime = metav1.NewTime(now().Add(-time.Hour))
 		}), []*corev1.Pod{launcher, w0}, outcome{create: []string{"pi-worker-1"}, phase: "Restarting", reason: "Waiting"}},
 		"deleted, no restart is left, elastic": {launched(spentAll, func(j *v1alpha1.LaunchJob) { j.Spec.Elastic = &v1alpha1.Elastic{Min: 1, Max: 2} }),
 			[]*corev1.Pod{launcher, w0}, outcome{create: []string{"pi-worker-1"}, phase: "Restarting", reason: "Waiting"}},
 		"a worker failed, restarts are left": {launched(), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", ended(137, time.Minute, ""))},
 			outcome{record: []string{"pi-worker-1: ended with 137"}, phase: "Running"}},
-		"a worker failed, none is left": {launched(func(j *v1alpha1.LaunchJob) { j.Status.Replacements = 2 }),
+		"a worker failed, no restart is left": {launched(func(j *v1alpha1.LaunchJob) { j.Status.Replacements = 2 }),
 			[]*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", ended(137, time.Minute, ""))}, outcome{phase: "Running"}},
-		"a worker failed just now: its launcher may know": {launched(), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", ended(137, time.Second, ""))},
+		"a worker failed just now, so its launcher may handle it": {launched(), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", ended(137, time.Second, ""))},
 			outcome{phase: "Running"}},
-		"workers were told that it is over": {launched(), []*corev1.Pod{launcher, aPod(job, "pi-worker-0", ended(0, time.Minute, "")), aPod(job, "pi-worker-1", ended(0, time.Minute, ""))},
+		"the launcher has ended the workers": {launched(), []*corev1.Pod{launcher, aPod(job, "pi-worker-0", ended(0, time.Minute, "")), aPod(job, "pi-worker-1", ended(0, time.Minute, ""))},
 			outcome{phase: "Running"}},
-		"and the launcher is gone": {launched(), []*corev1.Pod{w0, aPod(job, "pi-worker-1", ended(0, time.Hour, ""))},
+		"a worker ended and the launcher is gone": {launched(), []*corev1.Pod{w0, aPod(job, "pi-worker-1", ended(0, time.Hour, ""))},
 			outcome{create: []string{"pi-launcher"}, phase: "Restarting", reason: "Waiting"}},
-		"and a new launcher is there": {launched(), []*corev1.Pod{
+		"a worker ended before a new launcher started": {launched(), []*corev1.Pod{
 			aPod(job, "pi-launcher", func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(now()) }), w0, aPod(job, "pi-worker-1", ended(0, time.Minute, ""))},
 			outcome{record: []string{"pi-worker-1: ended with 0"}, phase: "Running"}},
-		"the launcher ended well, its sidecar goes on": {launched(), []*corev1.Pod{aPod(job, "pi-launcher", ended(0, time.Second, ""), besideASidecar), w0, w1},
+		"the launcher succeeded, its sidecar still runs": {launched(), []*corev1.Pod{aPod(job, "pi-launcher", ended(0, time.Second, ""), besideASidecar), w0, w1},
 			outcome{verdict: "Completed", phase: "Succeeded", reason: "Completed"}},
 		"the launcher failed": {launched(), []*corev1.Pod{aPod(job, "pi-launcher", ended(3, time.Second, "rank 3 on pi-worker-1 exited with 3 (exit code 3)")), w0, w1},
 			outcome{verdict: "Failed", phase: "Failed", reason: "Failed"}},
 		"the launcher was evicted": {launched(), []*corev1.Pod{aPod(job, "pi-launcher", ended(143, time.Second, ""), disruptedBy("PreemptionByScheduler")), w0, w1},
 			outcome{record: []string{"pi-launcher: PreemptionByScheduler"}, phase: "Restarting", reason: "Preempted"}},
-		"the launcher was deleted, and ended with 143 for that": {launched(), []*corev1.Pod{aPod(job, "pi-launcher", ended(143, 0, ""), deleted(time.Second, 30*time.Second)), w0, w1},
+		"the launcher was deleted and therefore ended with 143": {launched(), []*corev1.Pod{aPod(job, "pi-launcher", ended(143, 0, ""), deleted(time.Second, 30*time.Second)), w0, w1},
 			outcome{phase: "Restarting", reason: "Terminating"}},
 		"the launcher failed, backoff": {launched(func(j *v1alpha1.LaunchJob) { j.Spec.RunPolicy = &v1alpha1.RunPolicy{BackoffLimit: 1} }),
 			[]*corev1.Pod{aPod(job, "pi-launcher", ended(3, time.Second, "")), w0, w1}, outcome{verdict: "Failed", phase: "Restarting", reason: "PodsMadeAnew"}},
-		"backoff: the old pods go first": {launched(func(j *v1alpha1.LaunchJob) { j.Status.Attempt = 2 }), []*corev1.Pod{w0, w1},
+		"backoff: the old pods are removed first": {launched(func(j *v1alpha1.LaunchJob) { j.Status.Attempt = 2 }), []*corev1.Pod{w0, w1},
 			outcome{create: []string{"pi-launcher"}, remove: []string{"pi-worker-0", "pi-worker-1"}, phase: "Restarting", reason: "Waiting"}},
-		"late": {launched(func(j *v1alpha1.LaunchJob) {
+		"past the deadline": {launched(func(j *v1alpha1.LaunchJob) {
 			j.Spec.RunPolicy = &v1alpha1.RunPolicy{ActiveDeadlineSeconds: new(int64(60))}
 		}), []*corev1.Pod{launcher, w0, w1}, outcome{verdict: "DeadlineExceeded", phase: "Failed", reason: "DeadlineExceeded"}},
 		"fewer workers": {launched(func(j *v1alpha1.LaunchJob) { j.Spec.Workers = new(int32(1)) }), []*corev1.Pod{launcher, w0, w1},
 			outcome{remove: []string{"pi-worker-1"}, phase: "Running"}},
-		"members: exactly three": {join, nil, outcome{create: []string{"net-master-0", "net-worker-0", "net-worker-1"}, phase: "Waiting", reason: "Waiting"}},
+		"members: three are created": {join, nil, outcome{create: []string{"net-master-0", "net-worker-0", "net-worker-1"}, phase: "Waiting", reason: "Waiting"}},
 		"members: one has ended": {join, []*corev1.Pod{member("net-master-0", ended(0, time.Second, "")), member("net-worker-0"), member("net-worker-1")},
 			outcome{phase: "Running"}},
 		"members: all have ended": {join, []*corev1.Pod{member("net-master-0", ended(0, 0, "")), member("net-worker-0", ended(0, 0, "")), member("net-worker-1", ended(0, 0, ""))},
 			outcome{verdict: "Completed", phase: "Succeeded", reason: "Completed"}},
-		"members: one has failed, the others are about to end": {join, []*corev1.Pod{member("net-master-0"), member("net-worker-0", ended(9, time.Second, "")), member("net-worker-1")},
+		"members: one has failed just now": {join, []*corev1.Pod{member("net-master-0"), member("net-worker-0", ended(9, time.Second, "")), member("net-worker-1")},
 			outcome{phase: "Running"}},
-		"members: one has failed, the others did not end": {join, []*corev1.Pod{member("net-master-0"), member("net-worker-0", ended(9, time.Minute, "")), member("net-worker-1")},
+		"members: one has failed, and the others do not end": {join, []*corev1.Pod{member("net-master-0"), member("net-worker-0", ended(9, time.Minute, "")), member("net-worker-1")},
 			outcome{verdict: "Failed", phase: "Failed", reason: "Failed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := look(tc.job, tc.pods...)
 			if len(tc.pods) > 0 && !hasLaunched(tc.job) && got.phase == "Waiting" {
-				t.Fatalf("never running: %+v", got)
+				t.Fatalf("a launched job has the phase Waiting: %+v", got)
 			}
 			require.Equal(t, tc.want, got)
 		})
@@ -154,15 +154,16 @@ func TestLook(t *testing.T) {
 
 func hasLaunched(job *v1alpha1.LaunchJob) bool { return len(job.Status.Conditions) > 0 }
 
-// TestLostBeforeTheLaunch checks that a job without restarts that was not launched yet gets a lost
-// worker back.
+// TestLostBeforeTheLaunch checks that a lost worker is created again before the launch, even if the
+// job allows no restarts.
 func TestLostBeforeTheLaunch(t *testing.T) {
 	job := aJob(t, "mpi")
 	job.Spec.RestartPolicy = nil
 	require.Equal(t, []string{"pi-worker-1"}, look(job, aPod(job, "pi-launcher"), aPod(job, "pi-worker-0")).create)
 }
 
-// TestQuickJobWasLaunched checks that a job may end before the controller has seen it run.
+// TestQuickJobWasLaunched checks that a job that succeeded before the controller has seen it run
+// counts as launched.
 func TestQuickJobWasLaunched(t *testing.T) {
 	job := aJob(t, "mpi")
 	for code, want := range map[int32]bool{0: true, 3: false} {
@@ -204,15 +205,15 @@ func TestCleaning(t *testing.T) {
 	job.Status.CompletionTime, job.Spec.RunPolicy = &just, nil
 	places, surplus := observe(layout(job), pods, 1, now())
 	s := clean(job, places, surplus, now())
-	require.Empty(t, s.remove, "they may end by themselves")
+	require.Empty(t, s.remove, "pods that may still end by themselves are kept")
 	require.Equal(t, 14*time.Second, s.look)
 }
 
 // TestLogsStay checks that a pod whose own container has ended keeps its log while the kubelet
-// stops its sidecars. An ordinary container, which the kubelet does not stop, must not occupy the
-// node.
+// stops its native sidecars. The kubelet does not stop an ordinary container, so such a pod is
+// removed: it must not occupy the node.
 func TestLogsStay(t *testing.T) {
-	native := func(p *corev1.Pod) { // the kubelet stops it within its grace period
+	native := func(p *corev1.Pod) { // the kubelet stops a native sidecar within its grace period
 		p.Status.Phase = corev1.PodRunning
 		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "proxy", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 	}
@@ -223,16 +224,16 @@ func TestLogsStay(t *testing.T) {
 		policy   string
 		removed  bool
 	}{
-		"launcher, native sidecar":           {job: "mpi", pod: "pi-launcher", beside: native},
-		"launcher, ordinary sidecar":         {job: "mpi", pod: "pi-launcher", beside: besideASidecar, removed: true},
-		"launcher that failed":               {job: "mpi", pod: "pi-launcher", beside: native, code: 3},
-		"launcher, all are to go":            {job: "mpi", pod: "pi-launcher", beside: native, policy: "All", removed: true},
-		"member, native sidecar":             {job: "join", pod: "net-worker-0", beside: native},
-		"member, ordinary sidecar":           {job: "join", pod: "net-worker-0", beside: besideASidecar, removed: true},
-		"member, ordinary sidecar, all stay": {job: "join", pod: "net-worker-0", beside: besideASidecar, policy: "None"},
-		"worker, native sidecar":             {job: "mpi", pod: "pi-worker-0", beside: native},
-		"worker, ordinary sidecar":           {job: "mpi", pod: "pi-worker-0", beside: besideASidecar, removed: true},
-		"worker, ordinary sidecar, all stay": {job: "mpi", pod: "pi-worker-0", beside: besideASidecar, policy: "None"},
+		"launcher, native sidecar":              {job: "mpi", pod: "pi-launcher", beside: native},
+		"launcher, ordinary sidecar":            {job: "mpi", pod: "pi-launcher", beside: besideASidecar, removed: true},
+		"launcher that failed":                  {job: "mpi", pod: "pi-launcher", beside: native, code: 3},
+		"launcher, policy All":                  {job: "mpi", pod: "pi-launcher", beside: native, policy: "All", removed: true},
+		"member, native sidecar":                {job: "join", pod: "net-worker-0", beside: native},
+		"member, ordinary sidecar":              {job: "join", pod: "net-worker-0", beside: besideASidecar, removed: true},
+		"member, ordinary sidecar, policy None": {job: "join", pod: "net-worker-0", beside: besideASidecar, policy: "None"},
+		"worker, native sidecar":                {job: "mpi", pod: "pi-worker-0", beside: native},
+		"worker, ordinary sidecar":              {job: "mpi", pod: "pi-worker-0", beside: besideASidecar, removed: true},
+		"worker, ordinary sidecar, policy None": {job: "mpi", pod: "pi-worker-0", beside: besideASidecar, policy: "None"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := aJob(t, tc.job)
@@ -245,8 +246,8 @@ func TestLogsStay(t *testing.T) {
 	}
 }
 
-// TestInitContainerFailed checks that a pod whose own container never started has a cause too,
-// which is the job's message.
+// TestInitContainerFailed checks that a pod whose own container never started also has a cause,
+// which becomes the job's message.
 func TestInitContainerFailed(t *testing.T) {
 	pod := aPod(aJob(t, "mpi"), "pi-launcher")
 	pod.Spec.InitContainers = []corev1.Container{{Name: "code-sync"}}

@@ -16,7 +16,8 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// asked sets the result of a running launcher's probe: success, or failure since that time.
+// asked sets the result of a running launcher's readiness probe: success, or failure since the
+// given time.
 func asked(well bool, since time.Duration) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		c := &p.Status.ContainerStatuses[0]
@@ -36,15 +37,15 @@ func TestWhatTheLauncherReports(t *testing.T) {
 		unread            bool
 		kind, reason, has string
 	}{
-		"a hang":                     {time.Second, ready + hang, false, v1alpha1.Stalled, "Hang", hang},
-		"no progress":                {time.Second, ready + "no progress: the number of expect 'step (\\d+)' has not grown", false, v1alpha1.Stalled, "NoProgress", "no progress: the number of expect 'step (\\d+)' has not grown"},
-		"a failed line":              {time.Second, ready + "failed line: fail-on 'nan' matched a line of rank 3: loss=nan", false, v1alpha1.Stalled, "NoProgress", "failed line: fail-on 'nan' matched a line of rank 3: loss=nan"},
-		"a hang, as JSON":            {time.Second, `{"level":"error","msg":"ready: ` + hang + `"}`, false, v1alpha1.Stalled, "Hang", hang},
-		"a restart":                  {time.Second, ready + again, false, v1alpha1.Restarting, "Restarted", again},
-		"no right to read events":    {time.Second, "", true, v1alpha1.Stalled, "Hang", "pi-launcher reports a hang, no progress or a restart"},
-		"an event that never came":   {time.Minute, "", false, v1alpha1.Stalled, "Hang", "pi-launcher reports a hang, no progress or a restart"},
-		"an event that is to come":   {time.Second, "", false, "", "", ""},
-		"it has not been ready once": {2 * time.Hour, ready + hang, false, "", "", ""},
+		"a hang":                          {time.Second, ready + hang, false, v1alpha1.Stalled, "Hang", hang},
+		"no progress":                     {time.Second, ready + "no progress: the number of expect 'step (\\d+)' has not grown", false, v1alpha1.Stalled, "NoProgress", "no progress: the number of expect 'step (\\d+)' has not grown"},
+		"a failed line":                   {time.Second, ready + "failed line: fail-on 'nan' matched a line of rank 3: loss=nan", false, v1alpha1.Stalled, "NoProgress", "failed line: fail-on 'nan' matched a line of rank 3: loss=nan"},
+		"a hang, as JSON":                 {time.Second, `{"level":"error","msg":"ready: ` + hang + `"}`, false, v1alpha1.Stalled, "Hang", hang},
+		"a restart":                       {time.Second, ready + again, false, v1alpha1.Restarting, "Restarted", again},
+		"no right to read events":         {time.Second, "", true, v1alpha1.Stalled, "Hang", "pi-launcher reports a hang, no progress or a restart"},
+		"an event that never arrives":     {time.Minute, "", false, v1alpha1.Stalled, "Hang", "pi-launcher reports a hang, no progress or a restart"},
+		"an event that may still arrive":  {time.Second, "", false, "", "", ""},
+		"a launcher that was never ready": {2 * time.Hour, ready + hang, false, "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := aJob(t, "mpi")
@@ -75,7 +76,7 @@ func TestWhatTheLauncherReports(t *testing.T) {
 				require.Contains(t, meta.FindStatusCondition(job.Status.Conditions, tc.kind).Message, tc.has)
 				require.Contains(t, <-recorder.Events, fmt.Sprintf("Warning %s %s", tc.reason, tc.has))
 			}
-			require.Empty(t, recorder.Events, "one event")
+			require.Empty(t, recorder.Events, "each report is one event")
 			look(aPod(job, "pi-launcher", asked(true, 0)))
 			require.Empty(t, job.Status.Reason)
 			require.False(t, meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.Stalled))
@@ -84,9 +85,9 @@ func TestWhatTheLauncherReports(t *testing.T) {
 	}
 }
 
-// TestTheLauncherIsAsked checks that a launcher gets a probe if it may have something to report and
-// the user has set no probe.
-func TestTheLauncherIsAsked(t *testing.T) {
+// TestReadinessProbeOfTheLauncher checks that a launcher has a readiness probe if it may have
+// something to report and the user has set no probe.
+func TestReadinessProbeOfTheLauncher(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*v1alpha1.LaunchJob)
 		asked  bool

@@ -24,13 +24,13 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// killEvery is the default distance between the writes at which a controller is killed
-// (MUSTER_KILL_EVERY). Each life takes seconds here.
+// killEvery is the default distance between two writes at which the controller is killed
+// (MUSTER_KILL_EVERY). It is large because each life takes seconds here.
 const killEvery = 19
 
-// newWorld returns a namespace of the cluster in KUBECONFIG, which has the CRD. It returns clients
-// with the rights of an administrator, and with exactly those of the controller in install.yaml.
-// The scheduler of its pods does not exist.
+// newWorld returns a namespace of the cluster in KUBECONFIG, which must have the CRD. It returns
+// one client with the rights of an administrator, and one with exactly the rights of the controller
+// in install.yaml. The pods name a scheduler that does not exist.
 func newWorld(t *testing.T) (truth, mine client.WithWatch, key client.ObjectKey) {
 	t.Helper()
 	s := runtime.NewScheme()
@@ -47,7 +47,7 @@ func newWorld(t *testing.T) (truth, mine client.WithWatch, key client.ObjectKey)
 	require.NoError(t, c.Create(ctx, namespace))
 	name := namespace.Name
 	t.Cleanup(func() { require.NoError(t, c.Delete(ctx, namespace)) })
-	// Pods need it, and no controller creates it in a bare API server.
+	// Pods need the default account, and a bare API server has no controller that creates it.
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "default"}}
 	require.NoError(t, client.IgnoreAlreadyExists(c.Create(ctx, account)))
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: installed(t)}
@@ -77,8 +77,8 @@ func clientOf(t *testing.T, cfg *rest.Config, s *runtime.Scheme) client.WithWatc
 	return c
 }
 
-// alone scales down an installed controller while the test runs. It would do what the killed
-// controller has left.
+// alone scales down an installed controller while the test runs, because it would finish the work
+// of the killed controller.
 func alone(t *testing.T, c client.Client) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())

@@ -23,12 +23,12 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// killEvery is the default distance between the writes at which a controller is killed
+// killEvery is the default distance between two writes at which the controller is killed
 // (MUSTER_KILL_EVERY).
 const killEvery = 59
 
 // newWorld returns an API server in memory, as seen by an administrator and by the controller. With
-// the tag e2e it is a real one.
+// the tag e2e, the API server is a real one.
 func newWorld(t *testing.T) (truth, mine client.WithWatch, key client.ObjectKey) {
 	t.Helper()
 	truth = fake.NewClientBuilder().WithScheme(testScheme(t)).WithStatusSubresource(&v1alpha1.LaunchJob{}, &corev1.Pod{}).Build()

@@ -19,11 +19,11 @@ func TestFlag(t *testing.T) {
 	} {
 		require.Equal(t, want, Flag(typed, run), typed)
 	}
-	require.Equal(t, "slots", Flag("nproc-per-node", []string{"slots"}), "the verb's own flags only")
+	require.Equal(t, "slots", Flag("nproc-per-node", []string{"slots"}), "only flags of this command are suggested")
 	require.Empty(t, Flag("np", []string{"output"}))
 }
 
-// TestOfFlags checks that the message about a wrong value contains a valid one.
+// TestOfFlags checks that the message about an invalid value contains a valid one.
 func TestOfFlags(t *testing.T) {
 	for line, want := range map[string]string{
 		"-grace=soon":     `--grace="soon": want a time, as in --grace=90s, 10m or 1h`,

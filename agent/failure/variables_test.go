@@ -21,7 +21,7 @@ func TestUnknownVariable(t *testing.T) {
 		{"MUSTER_=4", "unknown variable MUSTER_ ", "unset it"},
 		{"MUSTER_WROKERS=", "", ""},
 		{"MUSTERED=4 MY_MUSTER_X=4", "", ""},
-		// variables that kubelets set for a Service muster-db
+		// The kubelet sets these variables for a Service muster-db.
 		{"MUSTER_DB_SERVICE_HOST=10.96.0.7 MUSTER_DB_SERVICE_PORT=80 MUSTER_DB_SERVICE_PORT_HTTP=80 MUSTER_DB_PORT=tcp://10.96.0.7:80 MUSTER_DB_PORT_80_TCP=tcp://10.96.0.7:80 MUSTER_DB_PORT_80_TCP_ADDR=10.96.0.7", "", ""},
 		{"MUSTER_SERVICE_HOST=10.96.0.7 MUSTER_SERVICE_PORT=80 MUSTER_PORT=tcp://10.96.0.7:80 MUSTER_PORT_80_TCP_PROTO=tcp", "", ""},
 		{"MUSTER_DB_SERVICE_HOST=10.96.0.7 MUSTER_DB_NAME=x", "unknown variable MUSTER_DB_NAME ", "unset it"},
@@ -42,7 +42,7 @@ func TestUnknownVariable(t *testing.T) {
 func TestIsServiceLink(t *testing.T) {
 	environ := []string{"MUSTER_SERVICE_HOST=10.96.0.7"}
 	require.True(t, IsServiceLink(environ, "MUSTER_PORT", "tcp://10.96.0.7:80"))
-	require.False(t, IsServiceLink(environ, "MUSTER_PORT", "20000"), "the pod's own, which counts before the kubelet's")
+	require.False(t, IsServiceLink(environ, "MUSTER_PORT", "20000"), "a variable of the pod takes precedence over the kubelet's")
 	require.False(t, IsServiceLink(nil, "MUSTER_PORT", "tcp://10.96.0.7:80"))
 	require.False(t, IsServiceLink(environ, "MUSTER_SERVICE", "x"))
 }

@@ -27,7 +27,8 @@ except SystemExit as e:
     print(e)
 `
 
-// A torchrun that a script hides fails on several workers if its options keep it to its own worker.
+// TestHiddenTorchrunIsRefused checks that a torchrun that a script starts fails on several workers
+// if its options keep it to its own worker.
 func TestHiddenTorchrunIsRefused(t *testing.T) {
 	launch, err := framework.Torch{}.Prepare(contract.Cluster(2, 1, []string{"bash", "run.sh"}))
 	require.NoError(t, err)

@@ -86,7 +86,7 @@ func TestBelow(t *testing.T) {
 	}
 }
 
-// Scripts reads files and no pipes, because a pipe can be read only once.
+// TestScripts checks that Scripts reads files but no pipes, because a pipe can be read only once.
 func TestScripts(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a"), []byte("text"), 0o644))
@@ -114,7 +114,7 @@ func TestLauncherIn(t *testing.T) {
 	}
 }
 
-// TestLoneIn finds a running torchrun that trains alone.
+// TestLoneIn checks that LoneIn finds a running torchrun that trains alone.
 func TestLoneIn(t *testing.T) {
 	told, untold := []string{"A=1", "PET_NNODES=2"}, []string{"A=1"}
 	for _, c := range []struct {
@@ -127,7 +127,7 @@ func TestLoneIn(t *testing.T) {
 		{"torchrun --rdzv-endpoint=localhost:0 train.py", told, "torchrun --rdzv_endpoint=localhost:0"},
 		{"torchrun train.py", untold, "torchrun"},
 		{"torchrun train.py", told, ""},
-		{"torchrun train.py", nil, ""}, // not known
+		{"torchrun train.py", nil, ""}, // the environment is unknown
 		{"torchrun --nnodes=2 --master-addr=10.0.0.1 train.py", untold, ""},
 		{"torchrun train.py --standalone", told, ""},
 		{"torchrun --help", untold, ""},
@@ -139,8 +139,8 @@ func TestLoneIn(t *testing.T) {
 	}
 }
 
-// TestTorchBelow checks that a torchrun behind a script gets the same variables as one that is the
-// command. A script is an error if an option makes each worker a separate job.
+// TestTorchBelow checks that a torchrun behind a script gets the same variables as a torchrun that
+// is the command. If an option makes each worker a separate job, Prepare returns an error.
 func TestTorchBelow(t *testing.T) {
 	prepare := func(c Cluster) (string, error) {
 		c.Command = []string{"bash", "-c", "..."}

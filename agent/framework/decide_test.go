@@ -53,8 +53,9 @@ func TestDecide(t *testing.T) {
 	require.False(t, elastic.Any)
 }
 
-// The meaning of each framework's roles for the job, without a rule of the user's.
-func TestWhoDecides(t *testing.T) {
+// TestDecidingRoles checks what each framework's roles mean for the job's result if the user sets
+// no rule.
+func TestDecidingRoles(t *testing.T) {
 	for name, tc := range map[string]struct {
 		framework Framework
 		roles     string
@@ -83,7 +84,7 @@ func TestWhoDecides(t *testing.T) {
 	c.Command, c.LeastWorkers = []string{"torchrun", "t.py"}, 2
 	launch, err := Torch{}.Prepare(c)
 	require.NoError(t, err)
-	require.True(t, launch.Any, "elastic: the first that ends well")
+	require.True(t, launch.Any, "in an elastic job, the first process that succeeds decides")
 }
 
 func onWorkers(t *testing.T, n int, roles string) Cluster {

@@ -50,8 +50,9 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// Our options come after the launcher's own words, and none occurs twice.
-func TestOptionsGoBehindTheLauncher(t *testing.T) {
+// TestOptionsFollowTheLauncher checks that our options follow the launcher's own words, and that no
+// option occurs twice.
+func TestOptionsFollowTheLauncher(t *testing.T) {
 	c := pods()
 	c.Port = 7000
 	for command, want := range map[string]string{
@@ -78,7 +79,7 @@ func TestOptionsGoBehindTheLauncher(t *testing.T) {
 	c.Command = []string{"ds", "t.py"}
 	launch, err := DeepSpeed{}.Prepare(c)
 	require.NoError(t, err)
-	require.Contains(t, launch.Argv, "--force_multi", "with one worker it would train in the launcher")
+	require.Contains(t, launch.Argv, "--force_multi", "with one worker, deepspeed would train in the launcher")
 }
 
 func TestAccelerateKeepsTheUsersOptions(t *testing.T) {

@@ -6,7 +6,8 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 )
 
-// This example shows what rank 3 of a PyTorch script reads. The job has two workers with two processes each.
+// This example shows what rank 3 of a PyTorch script reads. The job has two workers with two
+// processes each.
 func ExampleFramework() {
 	torch, err := framework.Named("torch")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 )
 
-// Every variable that a framework sets is in the list, and the list has no other.
+// TestExported checks that the list has every variable that a framework sets, and no other.
 func TestExported(t *testing.T) {
 	list := framework.Exported()
 	each(t, func(t *testing.T, _ framework.Cluster, l framework.Launch) {

@@ -14,13 +14,13 @@ import (
 	"github.com/musterhq/muster/agent/framework/contract"
 )
 
-var update = flag.Bool("update", false, "write the golden files of testdata anew")
+var update = flag.Bool("update", false, "rewrite the golden files of testdata")
 
 // variant is one way to use a framework.
 type variant struct {
 	framework framework.Framework
 	command   []string
-	roles     func(workers int) string // nil: none
+	roles     func(workers int) string // nil means no roles
 	change    func(*framework.Cluster)
 }
 
@@ -43,7 +43,7 @@ func masterLast(workers int) string {
 	return fmt.Sprintf("worker=%d,master=1", workers-1)
 }
 
-// serversFirst uses no training worker if there is only one worker.
+// serversFirst returns roles without a training worker if there is only one worker.
 func serversFirst(workers int) string {
 	if workers == 1 {
 		return "ps=1"
@@ -99,15 +99,15 @@ func variants() map[string]variant {
 	}
 }
 
-// oneAddress puts all workers on one node, with its host network.
+// oneAddress moves all workers to one node, with its host network.
 func oneAddress(c *framework.Cluster) {
 	for i := range c.Workers {
 		c.Workers[i].IP, c.Workers[i].Host = c.Workers[0].IP, c.Workers[0].Host
 	}
 }
 
-// prepare runs a variant. If the variant is not possible for a number of workers, its error is in
-// the golden file.
+// prepare runs a variant. If the variant is impossible for a number of workers, the golden file
+// holds its error.
 func (v variant) prepare(t *testing.T, workers, procs int) (framework.Cluster, framework.Launch, error) {
 	c := contract.Cluster(workers, procs, v.command)
 	if v.roles != nil {
@@ -167,8 +167,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// write prints a launch. For each process after the first it prints only the differences from the
-// previous one.
+// write prints a launch. For each process after the first, it prints only the differences from the
+// previous process.
 func write(text *strings.Builder, l framework.Launch) {
 	if l.Any {
 		text.WriteString("the first that ends well decides\n")

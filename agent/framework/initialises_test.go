@@ -6,9 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestScriptsThatMakeAGroup checks which commands have a Python script that creates a process
+// TestScriptsThatCreateAGroup checks which commands run a Python script that creates a process
 // group.
-func TestScriptsThatMakeAGroup(t *testing.T) {
+func TestScriptsThatCreateAGroup(t *testing.T) {
 	files := map[string]string{
 		"train.py":      "import torch.distributed as dist\ndist.init_process_group('gloo')\n",
 		"asks.py":       "import torch.distributed as dist\nprint(dist.is_available())\n# dist.init_process_group('gloo')\n",

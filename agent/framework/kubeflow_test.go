@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// kfGolden is a file of testdata/kubeflow; test/lab/kubeflow/golden describes its content.
+// kfGolden holds a file of testdata/kubeflow; test/lab/kubeflow/golden describes its content.
 type kfGolden struct {
 	Kind, Job, Namespace, Refused string
 	Spec                          struct {
@@ -61,7 +61,7 @@ func kfFiles(t *testing.T) map[string]kfGolden {
 	return all
 }
 
-// framework returns the Kubeflow for the job of the file, as with --compat.
+// framework returns the Kubeflow framework for the job of the file, as with --compat.
 func (g kfGolden) framework() Kubeflow {
 	k := Kubeflow{Kind: g.Kind, NprocPerNode: g.Spec.NprocPerNode, Sparse: g.Spec.EnableDynamicWorker, ClusterDomain: g.Spec.ClusterDomain}
 	if e := g.Spec.ElasticPolicy; e != nil {
@@ -104,7 +104,7 @@ func kfPairs(vars []Var) []string {
 	return list
 }
 
-// kubelet expands references like the kubelet.
+// kubelet expands references to fields of the pod, like the kubelet.
 func kubelet(env []string, ip string) []string {
 	list := []string{}
 	for _, v := range env {
@@ -113,8 +113,8 @@ func kubelet(env []string, ip string) []string {
 	return list
 }
 
-// TestKubeflowGolden checks that each worker gets what the operator's code gave each pod, with the
-// same names, values and order. It tests given roles, and roles from names.
+// TestKubeflowGolden checks that each worker gets the same variables as the operator's code gave
+// each pod, in the same order. It tests explicit roles, and roles from names.
 func TestKubeflowGolden(t *testing.T) {
 	for name, g := range kfFiles(t) {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestKubeflowGolden(t *testing.T) {
 				byName.Workers[i].Role, byName.Workers[i].RoleIndex = "", 0
 			}
 			clusters := []Cluster{byRole, byName}
-			for _, procs := range []int{1, 8} { // no other kind has a field for it
+			for _, procs := range []int{1, 8} { // only a PyTorchJob has a field for it
 				if c := byRole; g.Kind != "PyTorchJob" {
 					c.Procs = procs
 					clusters = append(clusters, c)
@@ -136,7 +136,7 @@ func TestKubeflowGolden(t *testing.T) {
 			for i, c := range clusters {
 				k := g.framework()
 				if c.Procs > 0 && g.Kind == "PyTorchJob" {
-					k.NprocPerNode = "" // it comes from the cluster
+					k.NprocPerNode = "" // then the number comes from the cluster
 				}
 				g.holds(t, k, c, fmt.Sprintf("cluster %d", i))
 			}
@@ -147,7 +147,7 @@ func TestKubeflowGolden(t *testing.T) {
 func (g kfGolden) holds(t *testing.T, k Kubeflow, c Cluster, which string) {
 	launch, err := k.Prepare(c)
 	if g.Refused != "" {
-		require.Error(t, err, "the operator said %s", g.Refused)
+		require.Error(t, err, "the operator's error is %s", g.Refused)
 		require.Empty(t, launch)
 		return
 	}
@@ -179,14 +179,14 @@ func (g kfGolden) holds(t *testing.T, k Kubeflow, c Cluster, which string) {
 	}
 }
 
-// kfTheirs returns the variables of an MPIJob that the operator set. The others are for MPIs that
-// it did not know.
+// kfTheirs returns the variables of an MPIJob that the operator set. The other variables are for
+// MPIs that the operator did not know.
 func kfTheirs(env []Var) []Var {
 	return slices.DeleteFunc(slices.Clone(env), func(v Var) bool { return !strings.HasPrefix(v.Why, "kubeflow-v1: ") })
 }
 
-// TestKubeflowMPI checks that every MPI also finds the workers with --compat, even if /etc/mpi is
-// not writable.
+// TestKubeflowMPI checks that every MPI finds the workers with --compat, even if /etc/mpi is not
+// writable.
 func TestKubeflowMPI(t *testing.T) {
 	for hostfile, want := range map[string]string{"/etc/mpi/hostfile": "/etc/mpi/hostfile", "/run/m/hostfile": "/run/m/hostfile"} {
 		c := kfJobOf(t, "worker=2", 2)
@@ -197,7 +197,7 @@ func TestKubeflowMPI(t *testing.T) {
 		require.NoError(t, err)
 		seen := map[string]string{}
 		for _, v := range launch.Env {
-			require.NotContains(t, seen, v.Name, "each once")
+			require.NotContains(t, seen, v.Name, "each variable is set once")
 			seen[v.Name] = v.Value
 		}
 		require.Equal(t, want, seen["OMPI_MCA_orte_default_hostfile"])
@@ -209,7 +209,7 @@ func TestKubeflowMPI(t *testing.T) {
 }
 
 // TestKubeflowSidecars checks that in the operator's own files a second container has the same
-// variables, except for a TFJob and an MPIJob. Muster starts one process in each pod and cannot
+// variables, except in a TFJob and an MPIJob. Muster starts one process in each pod and cannot
 // change the other containers.
 func TestKubeflowSidecars(t *testing.T) {
 	seen := 0
@@ -230,7 +230,7 @@ func TestKubeflowSidecars(t *testing.T) {
 	require.Equal(t, len(kfKinds()), seen)
 }
 
-// kfJobOf returns a job with these roles on that many workers.
+// kfJobOf returns a job with these roles on the given number of workers.
 func kfJobOf(t *testing.T, roles string, workers int) Cluster {
 	parsed, err := ParseRoles(roles, workers)
 	require.NoError(t, err)
@@ -244,7 +244,7 @@ func kfJobOf(t *testing.T, roles string, workers int) Cluster {
 	return c
 }
 
-// TestKubeflowRolesByName checks that a worker without a role has the role in its name.
+// TestKubeflowRolesByName checks that a worker without a role gets its role from its name.
 func TestKubeflowRolesByName(t *testing.T) {
 	c := kfJobOf(t, "worker=6", 6)
 	for i, name := range []string{"train-ps-0", "ps-1", "train-tester-0", "train-chief-x", "my-train-ps-7", "train"} {
@@ -265,7 +265,7 @@ func TestKubeflowSuccess(t *testing.T) {
 		workers     int
 		least       int
 		any         bool
-		want        string // a letter for each process: works, decides, serves
+		want        string // a letter for each process: w works, d decides, s serves
 	}{
 		{"PyTorchJob", "master=1,worker=2", 3, 0, false, "dww"},
 		{"PyTorchJob", "worker=3", 3, 0, false, "www"},
@@ -311,21 +311,21 @@ func TestKubeflowWarnings(t *testing.T) {
 		change        func(*Cluster)
 		want, wantNot string
 	}{
-		"rank counts pods":     {"PyTorchJob", "master=1,worker=2", 3, func(c *Cluster) { c.Procs = 8 }, "RANK counts pods, from 0 to 2, but WORLD_SIZE=24 counts processes", ""},
-		"one each":             {"PyTorchJob", "master=1,worker=2", 3, func(c *Cluster) { c.Procs = 1 }, "bugs included", ": RANK"},
-		"auto":                 {"PyTorchJob", "master=1,worker=2", 3, nil, "RANK and WORLD_SIZE=3 count pods, but torchrun may start more processes by PET_NPROC_PER_NODE=auto", ""},
-		"no master":            {"PyTorchJob", "worker=3", 3, nil, "a script that reads them trains alone", ""},
-		"no master, elastic":   {"PyTorchJob", "worker=3", 3, func(c *Cluster) { c.LeastWorkers = 2 }, "only torchrun sets them", "trains alone"},
-		"other names":          {"PyTorchJob", "master=1,worker=1", 2, func(c *Cluster) { c.Workers[1].Name, c.Workers[1].Host = "box-7", "box-7" }, "train-worker-0, which is box-7 here", ""},
-		"same names":           {"JAXJob", "worker=2", 2, nil, "JAX reads none of these variables", "here:"},
-		"processes not known":  {"JAXJob", "worker=2", 2, func(c *Cluster) { c.Procs = 4 }, "one process starts on each worker instead of 4", ""},
-		"tf alone":             {"TFJob", "worker=1", 1, nil, "TF_CONFIG is not set", ""},
-		"evaluator":            {"TFJob", "chief=1,worker=1,evaluator=1", 3, nil, "the evaluator is in the cluster", ""},
-		"xgboost":              {"XGBoostJob", "master=1,worker=1", 2, nil, "WORKER_ADDRS does not contain it", ""},
-		"paddle":               {"PaddleJob", "worker=2", 2, nil, "no rank is set", ""},
-		"mxnet, no scheduler":  {"MXJob", "worker=2", 2, nil, "DMLC_PS_ROOT_URI is empty", ""},
-		"mpi":                  {"MPIJob", "worker=2", 2, func(c *Cluster) { c.Agent, c.Hostfile = "/muster/agent", "/etc/mpi/hostfile" }, "bugs included", "of this run are elsewhere"},
-		"mpi, hostfile not in": {"MPIJob", "worker=2", 2, func(c *Cluster) { c.Agent, c.Hostfile = "/muster/agent", "/run/m/hostfile" }, "its hostfile is /run/m/hostfile", ""},
+		"rank counts pods":             {"PyTorchJob", "master=1,worker=2", 3, func(c *Cluster) { c.Procs = 8 }, "RANK counts pods, from 0 to 2, but WORLD_SIZE=24 counts processes", ""},
+		"one process in each pod":      {"PyTorchJob", "master=1,worker=2", 3, func(c *Cluster) { c.Procs = 1 }, "bugs included", ": RANK"},
+		"auto":                         {"PyTorchJob", "master=1,worker=2", 3, nil, "RANK and WORLD_SIZE=3 count pods, but torchrun may start more processes by PET_NPROC_PER_NODE=auto", ""},
+		"no master":                    {"PyTorchJob", "worker=3", 3, nil, "a script that reads them trains alone", ""},
+		"no master, elastic":           {"PyTorchJob", "worker=3", 3, func(c *Cluster) { c.LeastWorkers = 2 }, "only torchrun sets them", "trains alone"},
+		"other names":                  {"PyTorchJob", "master=1,worker=1", 2, func(c *Cluster) { c.Workers[1].Name, c.Workers[1].Host = "box-7", "box-7" }, "train-worker-0, which is box-7 here", ""},
+		"same names":                   {"JAXJob", "worker=2", 2, nil, "JAX reads none of these variables", "here:"},
+		"several processes per worker": {"JAXJob", "worker=2", 2, func(c *Cluster) { c.Procs = 4 }, "one process starts on each worker instead of 4", ""},
+		"tf alone":                     {"TFJob", "worker=1", 1, nil, "TF_CONFIG is not set", ""},
+		"evaluator":                    {"TFJob", "chief=1,worker=1,evaluator=1", 3, nil, "the evaluator is in the cluster", ""},
+		"xgboost":                      {"XGBoostJob", "master=1,worker=1", 2, nil, "WORKER_ADDRS does not contain it", ""},
+		"paddle":                       {"PaddleJob", "worker=2", 2, nil, "no rank is set", ""},
+		"mxnet, no scheduler":          {"MXJob", "worker=2", 2, nil, "DMLC_PS_ROOT_URI is empty", ""},
+		"mpi":                          {"MPIJob", "worker=2", 2, func(c *Cluster) { c.Agent, c.Hostfile = "/muster/agent", "/etc/mpi/hostfile" }, "bugs included", "of this run are elsewhere"},
+		"mpi, another hostfile":        {"MPIJob", "worker=2", 2, func(c *Cluster) { c.Agent, c.Hostfile = "/muster/agent", "/run/m/hostfile" }, "its hostfile is /run/m/hostfile", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := kfJobOf(t, test.roles, test.workers)

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// LightGBM looks for its own entry among the addresses of its interfaces, and loopback has only
-// 127.0.0.1. So fake workers differ by their ports.
+// TestFakeWorkersOfLightGBM checks that fake workers differ by their ports. LightGBM looks for its
+// own entry among the addresses of its interfaces, and loopback has only 127.0.0.1.
 func TestFakeWorkersOfLightGBM(t *testing.T) {
 	c := Cluster{Fake: true, Port: 30000, Command: []string{"python3", "t.py"}}
 	for i := range 2 {
@@ -26,5 +26,5 @@ func TestFakeWorkersOfLightGBM(t *testing.T) {
 		}, assignments(p.Env))
 		require.Equal(t, i, p.Worker)
 	}
-	require.Equal(t, "127.0.0.2", c.Workers[0].IP, "the cluster was changed")
+	require.Equal(t, "127.0.0.2", c.Workers[0].IP, "Prepare changed the cluster")
 }

@@ -25,30 +25,30 @@ func TestMerge(t *testing.T) {
 		set      []Var
 		warnings []string
 	}{
-		"nothing set":         {user: []string{"PATH=/bin", "OMPI_MCA_plm_rsh_agent_x=1", "OMPI_MCA_plm_rsh_agent"}, vars: []Var{agent, launcher}, set: []Var{agent, launcher}},
-		"same value, silence": {user: []string{"OMPI_MCA_plm_rsh_agent=/a"}, vars: []Var{agent, launcher}, set: []Var{launcher}},
+		"nothing set":            {user: []string{"PATH=/bin", "OMPI_MCA_plm_rsh_agent_x=1", "OMPI_MCA_plm_rsh_agent"}, vars: []Var{agent, launcher}, set: []Var{agent, launcher}},
+		"same value, no warning": {user: []string{"OMPI_MCA_plm_rsh_agent=/a"}, vars: []Var{agent, launcher}, set: []Var{launcher}},
 		"other value": {
 			user: []string{"OMPI_MCA_plm_rsh_agent=ssh -q"}, vars: []Var{agent, home}, set: []Var{home},
 			warnings: []string{`OMPI_MCA_plm_rsh_agent="ssh -q" is set and kept in place of "/a": through the agent`},
 		},
-		"empty is a choice": {
+		"empty value is kept": {
 			user: []string{"OMPI_MCA_plm_rsh_agent="}, vars: []Var{agent},
 			warnings: []string{`OMPI_MCA_plm_rsh_agent="" is set and kept in place of "/a": through the agent`},
 		},
-		"but not for HOME": {user: []string{"HOME="}, vars: []Var{home}, set: []Var{home}},
-		"HOME is kept":     {user: []string{"HOME=/root"}, vars: []Var{home}, warnings: []string{`HOME="/root" is set and kept in place of "/run/m": a home`}},
-		"the last one counts": {
+		"empty HOME is replaced": {user: []string{"HOME="}, vars: []Var{home}, set: []Var{home}},
+		"HOME is kept":           {user: []string{"HOME=/root"}, vars: []Var{home}, warnings: []string{`HOME="/root" is set and kept in place of "/run/m": a home`}},
+		"last value counts": {
 			user: []string{"OMPI_MCA_plm_rsh_agent=x", "OMPI_MCA_plm_rsh_agent=/a"}, vars: []Var{agent},
 		},
-		"another name for it": {
+		"alias is set": {
 			user: []string{"HYDRA_BOOTSTRAP=slurm"}, vars: []Var{launcher},
 			warnings: []string{`HYDRA_BOOTSTRAP="slurm" is set and kept, so HYDRA_LAUNCHER="rsh" is left out: no options`},
 		},
-		"extended":          {user: []string{"PYTHONPATH=/app:/lib"}, vars: []Var{python}, set: extended("/m:/app:/lib")},
-		"nothing to extend": {user: []string{"PYTHONPATH="}, vars: []Var{python}, set: extended("/m")},
-		"not there":         {vars: []Var{python}, set: extended("/m")},
-		"already there":     {user: []string{"PYTHONPATH=/m"}, vars: []Var{python}, set: extended("/m")},
-		"a mere default":    {user: []string{"OMP_NUM_THREADS=8"}, vars: []Var{threads, home}, set: []Var{home}},
+		"extended":            {user: []string{"PYTHONPATH=/app:/lib"}, vars: []Var{python}, set: extended("/m:/app:/lib")},
+		"nothing to extend":   {user: []string{"PYTHONPATH="}, vars: []Var{python}, set: extended("/m")},
+		"unset":               {vars: []Var{python}, set: extended("/m")},
+		"already there":       {user: []string{"PYTHONPATH=/m"}, vars: []Var{python}, set: extended("/m")},
+		"default is replaced": {user: []string{"OMP_NUM_THREADS=8"}, vars: []Var{threads, home}, set: []Var{home}},
 		"secrets": {
 			user: []string{"X_TOKEN=hunter2"}, vars: []Var{token},
 			warnings: []string{`X_TOKEN=*** is set and kept in place of ***: reasons`},
@@ -72,8 +72,9 @@ func TestLooksSecret(t *testing.T) {
 	}
 }
 
-// None of our variables may be masked, because users must see what was set.
-func TestOurNamesAreNoSecrets(t *testing.T) {
+// TestOurNamesAreNotMasked checks that none of our variables is masked, because users must see what
+// was set.
+func TestOurNamesAreNotMasked(t *testing.T) {
 	cluster := pods()
 	cluster.Fake, cluster.Root, cluster.Home = true, true, "/h"
 	launch, err := MPI{}.Prepare(cluster)

@@ -59,7 +59,7 @@ var podEnv = []string{
 	"I_MPI_HYDRA_IFACE=eth0",
 }
 
-// The complete environment of a job in pods, in order.
+// TestPrepareForPods checks the complete environment of a job in pods, in order.
 func TestPrepareForPods(t *testing.T) {
 	launch, err := MPI{}.Prepare(pods())
 	require.NoError(t, err)
@@ -67,7 +67,8 @@ func TestPrepareForPods(t *testing.T) {
 	require.Empty(t, launch.Warnings)
 }
 
-// What each fact about the cluster adds to that environment or removes from it.
+// TestPrepareDifferences checks what each fact about the cluster adds to that environment or
+// removes from it.
 func TestPrepareDifferences(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change         func(*Cluster)
@@ -85,21 +86,21 @@ func TestPrepareDifferences(t *testing.T) {
 			change: func(c *Cluster) { c.Home, c.UserEnv = "/run/m", []string{"HOME="} },
 			added:  []string{"HOME=/run/m"},
 		},
-		"a home of one's own": {
+		"the user's home": {
 			change: func(c *Cluster) { c.Home, c.UserEnv = "/run/m", []string{"HOME=/root"} },
 		},
 		"no /tmp": {
 			change: func(c *Cluster) { c.Temp = "/run/m/tmp" },
 			added:  []string{"TMPDIR=/run/m/tmp"},
 		},
-		"no /tmp, and a directory of one's own": {
+		"no /tmp, but the user's TMPDIR": {
 			change: func(c *Cluster) { c.Temp, c.UserEnv = "/run/m/tmp", []string{"TMPDIR=/scratch"} },
 		},
 		"shared cores": {
 			change: func(c *Cluster) { c.SharedCores = true },
 			added:  []string{"OMPI_MCA_hwloc_base_binding_policy=none", "PRTE_MCA_hwloc_default_binding_policy=none", "I_MPI_PIN=0"},
 		},
-		"interface not known": {
+		"unknown interface": {
 			change:  func(c *Cluster) { c.Interface = "" },
 			removed: []string{"HYDRA_IFACE=eth0", "I_MPI_HYDRA_IFACE=eth0"},
 		},
@@ -138,7 +139,8 @@ func TestPrepareDifferences(t *testing.T) {
 	}
 }
 
-// Waiting ranks of fake workers yield if, and only if, there are more ranks than processors.
+// TestYieldWhenOversubscribed checks that waiting ranks of fake workers yield if and only if there
+// are more ranks than processors.
 func TestYieldWhenOversubscribed(t *testing.T) {
 	for _, tc := range []struct {
 		slots                []int
@@ -182,7 +184,8 @@ func without(list, drop []string) []string {
 	return out
 }
 
-// Every variable is set once and has a reason. The given cluster is not changed.
+// TestPrepareNamesAreUniqueAndExplained checks that every variable is set once and has a reason,
+// and that Prepare does not change the given cluster.
 func TestPrepareNamesAreUniqueAndExplained(t *testing.T) {
 	cluster := pods()
 	cluster.Fake, cluster.Root, cluster.SharedCores, cluster.Home = true, true, true, "/h"
@@ -220,7 +223,7 @@ func TestPrepareRefuses(t *testing.T) {
 	}
 }
 
-func TestUnequalSlotsAreSaidToUsersOfIntelMPI(t *testing.T) {
+func TestUnequalSlotsWarnUsersOfIntelMPI(t *testing.T) {
 	cluster := pods()
 	cluster.Workers = workers(4, 1, 3)
 	cluster.UserEnv = []string{"I_MPI_ROOT=/opt/intel"}
@@ -249,11 +252,11 @@ func TestFakeWorkersDoNotCollide(t *testing.T) {
 	launch, err := MPI{}.Prepare(Cluster{Fake: true, Workers: workers(1), Agent: "/a"})
 	require.NoError(t, err)
 	for _, v := range launch.Env {
-		require.NotContains(t, v.Name, "backing_directory", "one value for all hosts is what collides")
+		require.NotContains(t, v.Name, "backing_directory", "one value for all hosts makes fake workers collide")
 	}
 }
 
-func TestShellOnlyForWhoHasNone(t *testing.T) {
+func TestShellWithoutAPasswdEntry(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		noPasswd bool
@@ -261,9 +264,9 @@ func TestShellOnlyForWhoHasNone(t *testing.T) {
 		want     string
 	}{
 		{"a passwd entry", false, nil, ""},
-		{"none", true, nil, "/bin/bash"},
-		{"empty", true, []string{"SHELL="}, "/bin/bash"},
-		{"the user's own", true, []string{"SHELL=/bin/zsh"}, ""},
+		{"no entry", true, nil, "/bin/bash"},
+		{"no entry, SHELL empty", true, []string{"SHELL="}, "/bin/bash"},
+		{"no entry, SHELL set by the user", true, []string{"SHELL=/bin/zsh"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := ""

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestProbesAreKnown checks which lines query a worker, and which are its work.
+// TestProbesAreKnown checks which command lines only query a worker, and which are the worker's
+// work.
 func TestProbesAreKnown(t *testing.T) {
 	for line, want := range map[string]bool{
 		"true":                                    true, // horovodrun, five times
@@ -44,11 +45,11 @@ func TestProbesAreKnown(t *testing.T) {
 	}
 }
 
-// TestStartersAreKnown checks which processes start commands on other machines themselves.
+// TestStartersAreKnown checks which commands start processes on other machines themselves.
 func TestStartersAreKnown(t *testing.T) {
 	for _, tc := range []struct {
 		argv []string
-		want Starter // Name "": none
+		want Starter // an empty Name means no starter
 	}{
 		{[]string{"/usr/bin/python3", "/opt/bin/deepspeed", "--hostfile", "x", "train.py"}, Starter{Name: "deepspeed"}},
 		{[]string{"python3", "-m", "deepspeed.launcher.runner", "x.py"}, Starter{Name: "deepspeed"}},

@@ -26,25 +26,25 @@ func variables(env []framework.Var) map[string]string {
 	return m
 }
 
-// Every launch is valid by the same check as those of plugins.
+// TestLaunchesAreValid checks that every launch passes the same validation as a plugin's launch.
 func TestLaunchesAreValid(t *testing.T) {
 	each(t, func(t *testing.T, c framework.Cluster, l framework.Launch) {
 		require.NoError(t, framework.Validate(l, c))
 		for _, p := range append(l.Processes, framework.Process{Env: l.Env}) {
 			for _, v := range p.Env {
 				if framework.LooksSecret(v.Name) {
-					require.Fail(t, "masked, and people need to see what was set", v.Name)
+					require.Fail(t, "the name is masked, but users must see what was set", v.Name)
 				}
 				if strings.HasSuffix(v.Why, ".") {
-					require.Fail(t, "a clause, no sentence", v.Name)
+					require.Fail(t, "the reason ends with a period", v.Name)
 				}
 			}
 		}
 	})
 }
 
-// The variables that frameworks read agree with each other: ranks are 0 to n-1, and every process
-// is told n, under the names of each framework.
+// TestRanksAgree checks that the variables of all frameworks agree: ranks are 0 to n-1, and every
+// process gets n, under the names of each framework.
 func TestRanksAgree(t *testing.T) {
 	pairs := map[string]string{
 		"RANK": "WORLD_SIZE", "LOCAL_RANK": "LOCAL_WORLD_SIZE", "GROUP_RANK": "GROUP_WORLD_SIZE",
@@ -82,7 +82,7 @@ func TestRanksAgree(t *testing.T) {
 			}
 			for _, p := range l.Processes {
 				if env := variables(p.Env); env[rank] != "" {
-					require.Equal(t, strconv.Itoa(len(all)), env[pairs[rank]], "%s is not the number of those with %s", pairs[rank], rank)
+					require.Equal(t, strconv.Itoa(len(all)), env[pairs[rank]], "%s is not the number of processes with %s", pairs[rank], rank)
 				}
 			}
 		}
@@ -92,7 +92,7 @@ func TestRanksAgree(t *testing.T) {
 	}
 }
 
-// listening returns the variables with an endpoint or port of the process itself.
+// listening returns the variables with an endpoint or a port of the process itself.
 func listening(c framework.Cluster, p framework.Process) []string {
 	env := variables(p.Env)
 	address := c.Workers[p.Worker].IP
@@ -127,8 +127,8 @@ func listening(c framework.Cluster, p framework.Process) []string {
 	return own
 }
 
-// No two processes listen on one address and port, even if workers share the host network. The
-// meeting point is another port. All ports belong to the attempt.
+// TestPortsDiffer checks that no two processes listen on the same address and port, even if workers
+// share the host network. The rendezvous uses another port. All ports belong to the attempt.
 func TestPortsDiffer(t *testing.T) {
 	listeners := 0
 	check := func(t *testing.T, c framework.Cluster, l framework.Launch) {
@@ -175,8 +175,8 @@ func must(t *testing.T, endpoint string) netip.AddrPort {
 // endpoints matches address:port; an IPv6 address is in brackets.
 var endpoints = regexp.MustCompile(`(\d+\.\d+\.\d+\.\d+|\[[0-9a-f:]+\]):(\d+)`)
 
-// Every host with a port in a variable is a worker's address, and every port belongs to the
-// attempt.
+// TestHostsAreWorkers checks that every host with a port in a variable is a worker's address, and
+// every port belongs to the attempt.
 func TestHostsAreWorkers(t *testing.T) {
 	found := 0
 	each(t, func(t *testing.T, c framework.Cluster, l framework.Launch) {
@@ -204,7 +204,8 @@ func TestHostsAreWorkers(t *testing.T) {
 	require.Greater(t, found, 100)
 }
 
-// Another attempt has other ports, because the old ones cannot be bound for a minute.
+// TestAttemptsShareNoPort checks that another attempt has other ports, because the old ones cannot
+// be bound for a minute.
 func TestAttemptsShareNoPort(t *testing.T) {
 	for name, v := range variants() {
 		_, first, err := v.prepare(t, 3, 2)

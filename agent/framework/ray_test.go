@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Ray's nodes write into the head's directory, where their sockets have the same name.
+// TestFakeNodesOfRayAreApart checks that fake nodes use separate directories. Ray's nodes write
+// into the head's directory, where their sockets would have the same name.
 func TestFakeNodesOfRayAreApart(t *testing.T) {
 	c := Cluster{Port: 30000, RunDir: "/run/x", Command: []string{"python3", "t.py"}}
 	for i, name := range []string{"a", "b", "c"} {

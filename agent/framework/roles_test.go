@@ -52,7 +52,7 @@ func FuzzParseRoles(f *testing.F) {
 	})
 }
 
-// The error for what a framework cannot use names it.
+// TestPrepareOnWorkersRefuses checks that an error names what the framework cannot use.
 func TestPrepareOnWorkersRefuses(t *testing.T) {
 	all := []Framework{Plain{}, Torch{}, TensorFlow{}, JAX{}, Paddle{}, XGBoost{}, LightGBM{}, MXNet{}, Ray{}, DeepSpeed{}}
 	for want, change := range map[string]func(*Cluster){
@@ -104,8 +104,8 @@ func TestPrepareOnWorkersRefuses(t *testing.T) {
 	}
 }
 
-// A framework without elastic runs of its own is launched as usual: the group restarts when its
-// workers change.
+// TestElasticByRestart checks that a framework without its own elastic mode is launched as usual:
+// the group restarts when its workers change.
 func TestElasticByRestart(t *testing.T) {
 	for _, f := range []Framework{Plain{}, Torch{}, TensorFlow{}, JAX{}, Paddle{}, XGBoost{}, LightGBM{}, MXNet{}, Ray{}} {
 		c := onWorkers(t, 4, "")
@@ -119,8 +119,8 @@ func TestElasticByRestart(t *testing.T) {
 	}
 }
 
-// All torchruns of an attempt have one minimum, whenever they start. torchrun waits forever if they
-// differ.
+// TestTorchrunMinimumStaysWhenAWorkerJoins checks that all torchruns of an attempt have the same
+// minimum, no matter when they start. torchrun waits forever if the minimums differ.
 func TestTorchrunMinimumStaysWhenAWorkerJoins(t *testing.T) {
 	first := onWorkers(t, 2, "")
 	first.Command, first.LeastWorkers, first.MostWorkers = []string{"torchrun", "t.py"}, 1, 4
@@ -135,7 +135,8 @@ func TestTorchrunMinimumStaysWhenAWorkerJoins(t *testing.T) {
 	}
 }
 
-// The store of an elastic torchrun does not move when a lower rank joins.
+// TestTorchrunStore checks that the store of an elastic torchrun does not move when a lower rank
+// joins.
 func TestTorchrunStore(t *testing.T) {
 	c := onWorkers(t, 3, "")
 	c.Command, c.LeastWorkers, c.MostWorkers, c.Store = []string{"torchrun", "t.py"}, 2, 5, 1

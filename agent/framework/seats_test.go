@@ -6,8 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Fake workers share one machine, so servers that listen on any address would conflict. Workers
-// with their own addresses may use the same port.
+// TestFakeWorkersHavePortsOfTheirOwn checks that fake workers use different ports. They share one
+// machine, so servers that listen on any address would conflict. Workers with their own addresses
+// may use the same port.
 func TestFakeWorkersHavePortsOfTheirOwn(t *testing.T) {
 	workers := []Node{{Name: "a", IP: "127.0.0.2"}, {Name: "b", IP: "127.0.0.3"}, {Name: "c", IP: "127.0.0.4"}}
 	for _, fake := range []bool{false, true} {

@@ -13,8 +13,8 @@ import (
 	"github.com/musterhq/muster/agent/framework/contract"
 )
 
-// standIn has the shape of jax/_src/clusters: a base class that lists its subclasses, and one
-// subclass that fails like the detection of Kubernetes in a pod without a token.
+// standIn mimics jax/_src/clusters: a base class that lists its subclasses, and one subclass that
+// fails like the detection of Kubernetes in a pod without a token.
 const standIn = `
 class ClusterEnv:
     _cluster_types = []
@@ -60,7 +60,7 @@ func jaxProcess(t *testing.T) (files string, env map[string]string) {
 	return tree(t, text), variables(launch.Processes[1].Env)
 }
 
-// run makes Python run a script with the environment of a launch. path comes after ours in
+// run runs a script in Python with the environment of a launch. path follows our directory in
 // PYTHONPATH, like in Merge.
 func run(t *testing.T, files, path string, env map[string]string, script string) string {
 	cmd := exec.Command("python3", "-c", script)
@@ -84,8 +84,8 @@ func TestJAXFindsTheJob(t *testing.T) {
 	require.Contains(t, run(t, files, jax, env, detect), "muster 198.18.0.10:29500 2 1 None\n")
 }
 
-// Three processes run as they would without us: one with a jax of another shape, one without jax,
-// and one without the variables of the job.
+// TestJAXOfAnotherShapeIsLeftAlone checks that three processes run as they would without us: with
+// an unexpected jax, without jax, and without the variables of the job.
 func TestJAXOfAnotherShapeIsLeftAlone(t *testing.T) {
 	files, env := jaxProcess(t)
 	for name, clusters := range map[string]string{
@@ -104,7 +104,8 @@ func TestJAXOfAnotherShapeIsLeftAlone(t *testing.T) {
 	require.Equal(t, "[]\n", run(t, files, "", map[string]string{"PYTHONPATH": env["PYTHONPATH"]}, hooks))
 }
 
-// The image's own sitecustomize runs under its own name, and its errors are its own.
+// TestTheImagesSitecustomizeRuns checks that the image's own sitecustomize runs under its own name,
+// and that its errors are reported as its own.
 func TestTheImagesSitecustomizeRuns(t *testing.T) {
 	files, env := jaxProcess(t)
 	theirs := tree(t, map[string]string{"sitecustomize.py": "import sys\nprint('theirs', __name__, sys.modules[__name__].__file__ == __file__)"})
@@ -117,8 +118,8 @@ func TestTheImagesSitecustomizeRuns(t *testing.T) {
 	require.Contains(t, out, "muster 198.18.0.10:29500 2 1 1\n")
 }
 
-// A job within a job has the module twice. An empty entry in PYTHONPATH is the directory of the
-// program.
+// TestTwoCopies checks a job within a job, which has the module twice. An empty entry in PYTHONPATH
+// is the directory of the program.
 func TestTwoCopies(t *testing.T) {
 	files, env := jaxProcess(t)
 	again, _ := jaxProcess(t)

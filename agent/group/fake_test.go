@@ -11,21 +11,21 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// act is the behavior of a simulated process.
+// act describes the behavior of a simulated process.
 type act struct {
-	after  time.Duration // when it ends by itself; 0: never
+	after  time.Duration // when the process ends by itself; 0 means never
 	code   int
 	signal syscall.Signal
 	lost   error
 	reason string
 	oom    int
-	// term is how long it takes to end after a stop; stubborn processes do not end.
+	// term is how long the process takes to end after a stop. A stubborn process does not end.
 	term     time.Duration
 	stubborn bool
-	mute     bool // its worker does not answer a stop
+	mute     bool // the worker does not answer a stop
 	says     string
-	at       time.Duration // time of its end by the worker's clock, since the start; 0: not reported
-	refused  error         // error of Open
+	at       time.Duration // when the process ends by the worker's clock, since the start; 0 means not reported
+	refused  error         // error that Open returns
 }
 
 // stage is the opener of one simulated process, and its session.
@@ -33,7 +33,7 @@ type stage struct {
 	act
 	mu      sync.Mutex
 	opened  time.Time
-	stopped []time.Time // when it was told to stop
+	stopped []time.Time // when the process was told to stop
 	graces  []time.Duration
 	signals []int
 	told    chan time.Duration

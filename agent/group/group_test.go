@@ -38,19 +38,19 @@ const (
 	serves  = framework.Serves
 )
 
-// If a worker is being removed, the others get the full grace: the program is not at fault, and
-// there may be work to save.
+// TestGraceOfTheRest checks that the other processes get the full grace if a worker is being
+// removed: the program did not fail, and processes may have work to save.
 func TestGraceOfTheRest(t *testing.T) {
 	slow := act{term: 8 * time.Second}
 	for name, tc := range map[string]struct {
 		first act
 		calm  bool
-		code  int // of the slow one, which shows whether it was killed
+		code  int // of the slow process, which shows whether it was killed
 	}{
-		"a failure":                       {act{after: time.Second, code: 1}, false, 137},
-		"told to stop from outside":       {act{after: time.Second, reason: wire.ReasonPreempted}, false, 143},
-		"a failure while another is":      {act{after: time.Second, code: 1}, true, 143},
-		"killed while another is leaving": {act{after: time.Second, signal: syscall.SIGKILL}, true, 143},
+		"a failure":                             {act{after: time.Second, code: 1}, false, 137},
+		"told to stop from outside":             {act{after: time.Second, reason: wire.ReasonPreempted}, false, 143},
+		"a failure while another worker drains": {act{after: time.Second, code: 1}, true, 143},
+		"a kill while another worker drains":    {act{after: time.Second, signal: syscall.SIGKILL}, true, 143},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -72,32 +72,32 @@ func TestOutcomes(t *testing.T) {
 		any   bool
 		acts  []act
 		code  int
-		cause string // sentence of the cause; "": none
+		cause string // sentence of the cause; "" means no cause
 		other int
 		took  time.Duration
 	}{
-		"all do well": {acts: []act{{after: time.Second}, {after: 3 * time.Second}}, took: 3 * time.Second},
+		"all succeed": {acts: []act{{after: time.Second}, {after: 3 * time.Second}}, took: 3 * time.Second},
 		"one fails": {acts: []act{{}, {after: time.Second, code: 3}, {}}, code: 3, cause: "rank 1 on w-1 exited with 3",
 			took: time.Second + settleTime},
-		"one is killed": {acts: []act{{}, {after: time.Second, signal: syscall.SIGKILL}}, code: 137, cause: "rank 1 on w-1 was killed by SIGKILL",
+		"one is killed by a signal": {acts: []act{{}, {after: time.Second, signal: syscall.SIGKILL}}, code: 137, cause: "rank 1 on w-1 was killed by SIGKILL",
 			took: time.Second + settleTime},
-		"for its memory": {acts: []act{{after: time.Second, signal: syscall.SIGKILL, oom: 1}}, code: 137,
+		"one is killed for its memory": {acts: []act{{after: time.Second, signal: syscall.SIGKILL, oom: 1}}, code: 137,
 			cause: "rank 0 on w-0 was killed by SIGKILL: the kernel killed a process there for its memory (OOM)", took: time.Second},
-		"the rest ignores TERM": {acts: []act{{stubborn: true}, {after: time.Second, code: 3}, {stubborn: true}}, code: 3,
+		"the others ignore TERM": {acts: []act{{stubborn: true}, {after: time.Second, code: 3}, {stubborn: true}}, code: 3,
 			cause: "rank 1 on w-1 exited with 3", took: time.Second + settleTime + 5*time.Second},
-		"the rest fails after it": {acts: []act{{after: 1300 * time.Millisecond, signal: syscall.SIGABRT}, {after: time.Second, code: 3}, {after: 1200 * time.Millisecond, code: 1}},
+		"the others fail after the first": {acts: []act{{after: 1300 * time.Millisecond, signal: syscall.SIGABRT}, {after: time.Second, code: 3}, {after: 1200 * time.Millisecond, code: 1}},
 			code: 3, cause: "rank 1 on w-1 exited with 3", other: 2, took: 1300 * time.Millisecond},
-		"an abort reaches us first": {acts: []act{{after: time.Second, signal: syscall.SIGABRT}, {after: 1100 * time.Millisecond, code: 3}},
+		"an abort is reported before its cause": {acts: []act{{after: time.Second, signal: syscall.SIGABRT}, {after: 1100 * time.Millisecond, code: 3}},
 			code: 3, cause: "rank 1 on w-1 exited with 3", other: 1, took: 1100 * time.Millisecond},
 		"a peer's exit is collected before a kill": {acts: []act{{after: time.Second, code: 1}, {after: 1300 * time.Millisecond, signal: syscall.SIGKILL}, {}},
 			code: 137, cause: "rank 1 on w-1 was killed by SIGKILL", other: 1, took: 2 * time.Second},
 		"an abort alone": {acts: []act{{after: time.Second, signal: syscall.SIGABRT}, {}}, code: 134, cause: "rank 0 on w-0 was killed by SIGABRT",
 			took: time.Second + settleTime},
-		"as the workers saw it": {acts: []act{{after: time.Second, code: 1, at: 900 * time.Millisecond}, {after: 1500 * time.Millisecond, code: 4, at: 800 * time.Millisecond}},
+		"the workers' clocks decide the order": {acts: []act{{after: time.Second, code: 1, at: 900 * time.Millisecond}, {after: 1500 * time.Millisecond, code: 4, at: 800 * time.Millisecond}},
 			code: 4, cause: "rank 1 on w-1 exited with 4", other: 1, took: 1500 * time.Millisecond},
 		"a worker is lost": {acts: []act{{}, {after: time.Second, lost: errGone}}, code: names.ExitHopeless, cause: "rank 1 on w-1: worker w-1 lost: its node is gone",
 			took: time.Second + settleTime},
-		"and its peers fail first": {acts: []act{{after: time.Second, code: 1}, {after: 1500 * time.Millisecond, lost: errGone}}, code: names.ExitHopeless,
+		"a worker is lost after a peer has failed": {acts: []act{{after: time.Second, code: 1}, {after: 1500 * time.Millisecond, lost: errGone}}, code: names.ExitHopeless,
 			cause: "rank 1 on w-1: worker w-1 lost: its node is gone", other: 1, took: 1500 * time.Millisecond},
 		"preempted, with 0": {acts: []act{{after: time.Second, reason: wire.ReasonPreempted}, {}}, code: names.ExitHopeless,
 			cause: "rank 0 on w-0 was ended because its worker was told to stop from outside", took: time.Second + settleTime},
@@ -107,20 +107,20 @@ func TestOutcomes(t *testing.T) {
 		"the chief decides": {parts: []framework.Part{decides, works, serves}, acts: []act{{after: time.Second}, {}, {}}, took: time.Second},
 		"a worker after the chief does not count": {parts: []framework.Part{decides, works}, acts: []act{{after: time.Second}, {after: 1100 * time.Millisecond, code: 1, stubborn: true}},
 			took: 1100 * time.Millisecond},
-		"nor one moments before it": {parts: []framework.Part{decides, works}, acts: []act{{after: time.Second}, {after: 900 * time.Millisecond, code: 1}}, other: 1, took: time.Second},
-		"one long before it does": {parts: []framework.Part{decides, works}, acts: []act{{after: 5 * time.Second}, {after: time.Second, code: 7}}, code: 7,
+		"a worker just before the chief does not count": {parts: []framework.Part{decides, works}, acts: []act{{after: time.Second}, {after: 900 * time.Millisecond, code: 1}}, other: 1, took: time.Second},
+		"a worker long before the chief counts": {parts: []framework.Part{decides, works}, acts: []act{{after: 5 * time.Second}, {after: time.Second, code: 7}}, code: 7,
 			cause: "rank 1 on w-1 exited with 7", took: time.Second + settleTime},
-		"two decide":             {parts: []framework.Part{decides, decides, works}, acts: []act{{after: time.Second}, {after: 2 * time.Second}, {}}, took: 2 * time.Second},
-		"what serves is stopped": {parts: []framework.Part{works, serves}, acts: []act{{after: time.Second}, {term: 2 * time.Second}}, took: 3 * time.Second},
-		"what serves has failed": {parts: []framework.Part{works, serves}, acts: []act{{}, {after: time.Second, code: 9}}, code: 9,
+		"two processes decide":           {parts: []framework.Part{decides, decides, works}, acts: []act{{after: time.Second}, {after: 2 * time.Second}, {}}, took: 2 * time.Second},
+		"a server is stopped at the end": {parts: []framework.Part{works, serves}, acts: []act{{after: time.Second}, {term: 2 * time.Second}}, took: 3 * time.Second},
+		"a server fails": {parts: []framework.Part{works, serves}, acts: []act{{}, {after: time.Second, code: 9}}, code: 9,
 			cause: "rank 1 on w-1 exited with 9", took: time.Second + settleTime},
-		"what serves may end": {parts: []framework.Part{works, serves}, acts: []act{{after: 3 * time.Second}, {after: time.Second}}, took: 3 * time.Second},
+		"a server may end early": {parts: []framework.Part{works, serves}, acts: []act{{after: 3 * time.Second}, {after: time.Second}}, took: 3 * time.Second},
 
-		"all serve": {parts: []framework.Part{serves, serves}, acts: []act{{after: time.Second}, {after: 2 * time.Second}}, took: 2 * time.Second},
+		"all are servers": {parts: []framework.Part{serves, serves}, acts: []act{{after: time.Second}, {after: 2 * time.Second}}, took: 2 * time.Second},
 
-		"any: the first is enough":       {any: true, acts: []act{{after: 5 * time.Second}, {after: time.Second}, {after: 500 * time.Millisecond, code: 1}}, other: 1, took: 5 * time.Second},
-		"any: the others have the grace": {any: true, acts: []act{{}, {after: time.Second}}, took: 11 * time.Second},
-		"any: none is left": {any: true, acts: []act{{after: 4 * time.Second, code: 5}, {after: time.Second, code: 2}}, code: 2,
+		"any: one success is enough":    {any: true, acts: []act{{after: 5 * time.Second}, {after: time.Second}, {after: 500 * time.Millisecond, code: 1}}, other: 1, took: 5 * time.Second},
+		"any: the others get the grace": {any: true, acts: []act{{}, {after: time.Second}}, took: 11 * time.Second},
+		"any: all fail": {any: true, acts: []act{{after: 4 * time.Second, code: 5}, {after: time.Second, code: 2}}, code: 2,
 			cause: "rank 1 on w-1 exited with 2", other: 1, took: 4 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestOutcomes(t *testing.T) {
 				require.Equal(t, tc.took, time.Since(began))
 				require.Empty(t, result.Left)
 				for i, s := range stages {
-					require.False(t, s.refused == nil && s.end.IsZero(), "process %d lives", i)
+					require.False(t, s.refused == nil && s.end.IsZero(), "process %d still runs", i)
 				}
 				require.Equal(t, len(tc.acts), ends)
 				if tc.cause == "" {
@@ -160,8 +160,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// Serving processes are stopped after working ones, in the order of the members, adjacent members
-// of one role together.
+// TestStopInOrder checks that servers are stopped after the working processes, in the order of the
+// members. Adjacent members with the same role are stopped together.
 func TestStopInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, s := cast([]framework.Part{serves, works, works, serves, serves}, act{term: time.Second}, act{after: time.Second}, act{after: 2 * time.Second},
@@ -171,11 +171,12 @@ func TestStopInOrder(t *testing.T) {
 		require.Zero(t, New(cfg).Run(t.Context()).Code)
 		require.Equal(t, []time.Time{began.Add(2 * time.Second)}, s[0].stopped)
 		require.Equal(t, []time.Time{began.Add(2 * time.Second)}, s[3].stopped)
-		require.Equal(t, []time.Time{began.Add(3 * time.Second)}, s[4].stopped, "the head when the nodes are gone")
+		require.Equal(t, []time.Time{began.Add(3 * time.Second)}, s[4].stopped, "the head is stopped after the nodes")
 	})
 }
 
-// A failure ends the run within ten seconds, even if processes ignore TERM.
+// TestFailureEndsSoon checks that a failure ends the run within ten seconds, even if processes
+// ignore TERM.
 func TestFailureEndsSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, _ := cast([]framework.Part{works, works, serves, serves}, act{after: time.Second, code: 1}, act{stubborn: true}, act{stubborn: true}, act{stubborn: true})
@@ -187,7 +188,7 @@ func TestFailureEndsSoon(t *testing.T) {
 
 func TestSignals(t *testing.T) {
 	for name, tc := range map[string]struct {
-		signals []syscall.Signal // one each second
+		signals []syscall.Signal // one signal a second
 		took    time.Duration
 		graces  []time.Duration
 	}{
@@ -220,7 +221,7 @@ func TestOtherSignalsArePassedOn(t *testing.T) {
 		time.AfterFunc(time.Second, func() { g.Signal(syscall.SIGUSR1) })
 		require.Zero(t, g.Run(t.Context()).Code)
 		require.Equal(t, []int{int(syscall.SIGUSR1)}, s[0].signals)
-		require.Empty(t, s[1].signals, "it had ended")
+		require.Empty(t, s[1].signals, "the second process had already ended")
 	})
 }
 
@@ -235,8 +236,9 @@ func TestContextEndsTheGroup(t *testing.T) {
 	})
 }
 
-// A worker whose link is down cannot be told to stop: it is given up, by name.
-func TestGivesUpWhoCannotBeTold(t *testing.T) {
+// TestUnreachableWorkerIsGivenUp checks that a process whose worker cannot be told to stop, because
+// its link is down, is given up and named.
+func TestUnreachableWorkerIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, _ := cast(nil, act{after: time.Second, code: 1}, act{mute: true})
 		began := time.Now()
@@ -248,16 +250,16 @@ func TestGivesUpWhoCannotBeTold(t *testing.T) {
 
 func TestAfter(t *testing.T) {
 	for name, tc := range map[string]struct {
-		listens time.Duration // when something listens
+		listens time.Duration // when a server listens at the address
 		acts    []act
 		code    int
 		cause   string
 		opened  bool
 		told    int
 	}{
-		"comes":        {listens: 3 * time.Second, acts: []act{{after: 10 * time.Second}, {after: time.Second}}, opened: true},
-		"never comes":  {listens: time.Hour, acts: []act{{}, {}}, code: names.ExitDeadline, cause: "rank 1 on w-1 was not started: nothing listens on head:1 after 1m0s: refused", told: 3},
-		"fails before": {listens: time.Hour, acts: []act{{after: time.Second, code: 3}, {}}, code: 3, cause: "rank 0 on w-0 exited with 3"},
+		"listens in time":             {listens: 3 * time.Second, acts: []act{{after: 10 * time.Second}, {after: time.Second}}, opened: true},
+		"never listens":               {listens: time.Hour, acts: []act{{}, {}}, code: names.ExitDeadline, cause: "rank 1 on w-1 was not started: nothing listens on head:1 after 1m0s: refused", told: 3},
+		"another process fails first": {listens: time.Hour, acts: []act{{after: time.Second, code: 3}, {}}, code: 3, cause: "rank 0 on w-0 exited with 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -291,6 +293,6 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-func TestNobody(t *testing.T) {
+func TestGroupWithoutMembers(t *testing.T) {
 	require.Equal(t, Result{}, New(Config{}).Run(t.Context()))
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// joins returns one more member whose process behaves like a.
+// joins returns one more member, whose process behaves like a.
 func joins(a act) (Member, *stage) {
 	s := newStage(a)
 	return Member{Label: "rank 9", Worker: "w-9", Opener: s}, s
@@ -19,19 +19,19 @@ func TestAdd(t *testing.T) {
 		any   bool
 		acts  []act
 		joins act
-		after time.Duration // when it joins
+		after time.Duration // when the member joins
 		taken bool
 		code  int
 		took  time.Duration
 	}{
-		"waited for":                {acts: []act{{after: 3 * time.Second}}, joins: act{after: 5 * time.Second}, after: time.Second, taken: true, took: 6 * time.Second},
-		"its failure counts":        {acts: []act{{}}, joins: act{after: time.Second, code: 4}, after: time.Second, taken: true, code: 4, took: 2*time.Second + settleTime},
-		"any: the others go on":     {any: true, acts: []act{{after: 5 * time.Second}}, joins: act{after: time.Second, lost: errGone}, after: time.Second, taken: true, took: 5 * time.Second},
-		"any: it is the last left":  {any: true, acts: []act{{after: 2 * time.Second, code: 1}}, joins: act{after: 5 * time.Second}, after: time.Second, taken: true, took: 6 * time.Second},
-		"one has failed":            {acts: []act{{after: time.Second, code: 3}, {}}, joins: act{}, after: time.Second + settleTime/2, code: 3, took: time.Second + settleTime},
-		"any: it is decided":        {any: true, acts: []act{{after: time.Second}, {after: 4 * time.Second}}, joins: act{}, after: 2 * time.Second, took: 4 * time.Second},
-		"the group has ended":       {acts: []act{{after: time.Second}}, joins: act{}, after: 2 * time.Second, took: time.Second},
-		"it is stopped with others": {acts: []act{{after: 3 * time.Second, code: 5}}, joins: act{}, after: time.Second, taken: true, code: 5, took: 3*time.Second + settleTime},
+		"the group waits for it":      {acts: []act{{after: 3 * time.Second}}, joins: act{after: 5 * time.Second}, after: time.Second, taken: true, took: 6 * time.Second},
+		"its failure counts":          {acts: []act{{}}, joins: act{after: time.Second, code: 4}, after: time.Second, taken: true, code: 4, took: 2*time.Second + settleTime},
+		"any: lost, others still run": {any: true, acts: []act{{after: 5 * time.Second}}, joins: act{after: time.Second, lost: errGone}, after: time.Second, taken: true, took: 5 * time.Second},
+		"any: last one running":       {any: true, acts: []act{{after: 2 * time.Second, code: 1}}, joins: act{after: 5 * time.Second}, after: time.Second, taken: true, took: 6 * time.Second},
+		"another has failed before":   {acts: []act{{after: time.Second, code: 3}, {}}, joins: act{}, after: time.Second + settleTime/2, code: 3, took: time.Second + settleTime},
+		"any: another has succeeded":  {any: true, acts: []act{{after: time.Second}, {after: 4 * time.Second}}, joins: act{}, after: 2 * time.Second, took: 4 * time.Second},
+		"the group has ended before":  {acts: []act{{after: time.Second}}, joins: act{}, after: 2 * time.Second, took: time.Second},
+		"stopped with the others":     {acts: []act{{after: 3 * time.Second, code: 5}}, joins: act{}, after: time.Second, taken: true, code: 5, took: 3*time.Second + settleTime},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestAdd(t *testing.T) {
 				require.Equal(t, tc.code, result.Code)
 				require.Equal(t, tc.taken, <-taken)
 				require.Equal(t, tc.taken, ended["rank 9 on w-9"])
-				require.Equal(t, tc.taken, !s.end.IsZero(), "it runs, and not for ever")
+				require.Equal(t, tc.taken, !s.end.IsZero(), "a member that was added has run and ended")
 			})
 		})
 	}

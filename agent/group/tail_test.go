@@ -20,17 +20,17 @@ func TestTail(t *testing.T) {
 		writes []string
 		want   []string
 	}{
-		"nothing":             {nil, nil},
-		"one":                 {[]string{"a\n"}, []string{"a"}},
-		"without an end":      {[]string{"a\nb"}, []string{"a", "b"}},
-		"in pieces":           {[]string{"a", "b\nc", "\n"}, []string{"ab", "c"}},
-		"empty lines are not": {[]string{"a\n\n  \nb\n"}, []string{"a", "b"}},
-		"a progress bar":      {[]string{"10%\r20%\r30%\n"}, []string{"30%"}},
-		"of another system":   {[]string{"a\r\nb\r\n"}, []string{"a", "b"}},
-		"a long line":         {[]string{long + "\n"}, []string{long[:tailLine] + "..."}},
-		"no text":             {[]string{"a\xff\n"}, []string{"a\uFFFD"}},
-		"the last ones":       {[]string{many}, strings.Split(strings.TrimSpace(many), "\n")[100-tailLines:]},
-		"of a flood":          {[]string{strings.Repeat(long+"\n", 1000), "end\n"}, append(repeat(long[:tailLine]+"...", tailLines-1), "end")},
+		"nothing":                 {nil, nil},
+		"one":                     {[]string{"a\n"}, []string{"a"}},
+		"no newline at the end":   {[]string{"a\nb"}, []string{"a", "b"}},
+		"lines in pieces":         {[]string{"a", "b\nc", "\n"}, []string{"ab", "c"}},
+		"empty lines are skipped": {[]string{"a\n\n  \nb\n"}, []string{"a", "b"}},
+		"a progress bar":          {[]string{"10%\r20%\r30%\n"}, []string{"30%"}},
+		"CRLF lines":              {[]string{"a\r\nb\r\n"}, []string{"a", "b"}},
+		"a long line":             {[]string{long + "\n"}, []string{long[:tailLine] + "..."}},
+		"invalid UTF-8":           {[]string{"a\xff\n"}, []string{"a\uFFFD"}},
+		"only the last lines":     {[]string{many}, strings.Split(strings.TrimSpace(many), "\n")[100-tailLines:]},
+		"last lines of a flood":   {[]string{strings.Repeat(long+"\n", 1000), "end\n"}, append(repeat(long[:tailLine]+"...", tailLines-1), "end")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var tl tail

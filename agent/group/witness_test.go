@@ -9,18 +9,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The other processes live until they were examined, but no longer than the time for that.
+// TestTheRestIsStoppedAfterTheWitness checks that the other processes run until the witness has
+// examined them, but no longer than the witness time.
 func TestTheRestIsStoppedAfterTheWitness(t *testing.T) {
 	for name, tc := range map[string]struct {
-		takes   time.Duration // 0: no witness
+		takes   time.Duration // 0 means no witness
 		time    time.Duration
 		stopped time.Duration // after the failure
 	}{
-		"no witness":                            {0, 0, settleTime},
-		"done while the failure settles":        {100 * time.Millisecond, 1500 * time.Millisecond, settleTime},
-		"done after that":                       {1200 * time.Millisecond, 1500 * time.Millisecond, 1200 * time.Millisecond},
-		"not done in time":                      {time.Hour, 1500 * time.Millisecond, 1500 * time.Millisecond},
-		"its time is shorter than the settling": {time.Hour, 500 * time.Millisecond, settleTime},
+		"no witness":                                       {0, 0, settleTime},
+		"done while the failure settles":                   {100 * time.Millisecond, 1500 * time.Millisecond, settleTime},
+		"done after the failure has settled":               {1200 * time.Millisecond, 1500 * time.Millisecond, 1200 * time.Millisecond},
+		"not done in time":                                 {time.Hour, 1500 * time.Millisecond, 1500 * time.Millisecond},
+		"the witness time is shorter than the settle time": {time.Hour, 500 * time.Millisecond, settleTime},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -47,8 +48,9 @@ func TestTheRestIsStoppedAfterTheWitness(t *testing.T) {
 	}
 }
 
-// If all processes have ended, there is nothing to examine and nothing to wait for.
-func TestNoWitnessForTheDead(t *testing.T) {
+// TestNoWitnessAfterAllEnded checks that the group does not wait for a witness if all processes
+// have ended.
+func TestNoWitnessAfterAllEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, _ := cast(nil, act{after: time.Second, code: 1}, act{after: 1100 * time.Millisecond, code: 1})
 		cfg.WitnessTime = time.Hour
@@ -59,8 +61,9 @@ func TestNoWitnessForTheDead(t *testing.T) {
 	})
 }
 
-// A peer of the rank that gave up may end before it: both are reported.
-func TestFailuresThatCameWithTheCause(t *testing.T) {
+// TestFailuresAfterTheCause checks that a failure right after the cause is reported beside it,
+// because a peer may end before the rank that really failed.
+func TestFailuresAfterTheCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, _ := cast(nil, act{after: time.Second, code: 1, says: "the peer has gone\n"}, act{after: 1010 * time.Millisecond, code: 1, says: "timed out\n"}, act{})
 		result := New(cfg).Run(context.Background())

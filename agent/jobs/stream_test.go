@@ -17,8 +17,8 @@ import (
 // paperLog is a simulated log: lines with their times, served like a kubelet does.
 type paperLog struct {
 	lines []paperLine
-	cut   func() int // bytes of the next connection; -1: all
-	clean bool       // a cut looks like the end
+	cut   func() int // bytes of the next connection; -1 means all
+	clean bool       // a cut looks like the end of the log
 	opens int
 }
 
@@ -59,11 +59,11 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errBroken }
 
-// somewhen is the start of the logs: shortly before a full second.
+// somewhen is the start of the logs, shortly before a full second.
 var somewhen = time.Date(2026, 11, 22, 10, 0, 0, 990_000_000, time.UTC)
 
-// sample returns difficult lines: equal, at the same time, out of order, empty, long, without a
-// newline, and seconds apart.
+// sample returns difficult lines: equal lines, lines at the same time, out of order, empty, long,
+// without a newline, and seconds apart.
 func sample() []paperLine {
 	at := func(ms int) time.Time { return somewhen.Add(time.Duration(ms) * time.Millisecond) }
 	return []paperLine{
@@ -74,7 +74,7 @@ func sample() []paperLine {
 	}
 }
 
-// read collects what a stream passes on.
+// read returns a stream of the log, and the lines that the stream passes on.
 func read(p *paperLog, since time.Time, tail int) (*stream, *[]string) {
 	got := &[]string{}
 	return newStream(p, since, tail, func(_ time.Time, line []byte) error {
@@ -90,7 +90,7 @@ func texts(lines []paperLine) (all []string) {
 	return all
 }
 
-// finish reads like podLog.read until nothing is left.
+// finish reads until nothing is left, like podLog.read.
 func finish(t *testing.T, s *stream) {
 	t.Helper()
 	for range 1000 {
@@ -100,11 +100,11 @@ func finish(t *testing.T, s *stream) {
 		}
 		require.ErrorIs(t, err, errBroken)
 	}
-	t.Fatal("it does not end")
+	t.Fatal("the stream does not end")
 }
 
-// TestEachByteCut cuts the first connection after each byte, in both ways, and the second one after
-// each byte too.
+// TestEachByteCut cuts the first connection after each byte, cleanly and with an error, and the
+// second connection at points throughout the rest.
 func TestEachByteCut(t *testing.T) {
 	lines := sample()
 	size := 0
@@ -159,13 +159,13 @@ func TestGrowingLogCut(t *testing.T) {
 		p.cut = nil
 		finish(t, s)
 		require.Equal(t, texts(all), *got, "seed %d", seed)
-		require.LessOrEqual(t, len(s.order), 200, "what is known does not grow with the log")
+		require.LessOrEqual(t, len(s.order), 200, "the number of remembered lines does not grow with the log")
 	}
 }
 
 func TestTail(t *testing.T) {
-	lines := slices.Concat(sample()[:1], sample()[2:12], sample()[13:]) // without equal lines of one moment
-	for tail := 2; tail <= len(lines); tail++ {                         // the last line has no newline; settle decides what it is
+	lines := slices.Concat(sample()[:1], sample()[2:12], sample()[13:]) // without equal lines at the same time
+	for tail := 2; tail <= len(lines); tail++ {                         // the last line has no newline; settle decides whether it is complete
 		for cut := -1; cut < 300; cut++ {
 			cuts := []int{cut}
 			p := &paperLog{lines: lines, clean: cut%2 == 0, cut: func() int {
@@ -195,7 +195,7 @@ func TestRotatedLog(t *testing.T) {
 	require.Equal(t, texts(lines), *got)
 }
 
-func TestNobodyReadsOn(t *testing.T) {
+func TestEmitError(t *testing.T) {
 	s := newStream(&paperLog{lines: sample()}, time.Time{}, 0, func(time.Time, []byte) error { return io.ErrClosedPipe })
 	_, err := s.pass(t.Context(), true)
 	require.ErrorIs(t, err, io.ErrClosedPipe)
@@ -203,8 +203,8 @@ func TestNobodyReadsOn(t *testing.T) {
 	require.ErrorAs(t, err, &gone)
 }
 
-// TestBusyLog checks that if a container writes more lines than can be remembered, fewer seconds
-// are remembered.
+// TestBusyLog checks that fewer seconds are remembered if a container writes more lines than can be
+// remembered.
 func TestBusyLog(t *testing.T) {
 	s, _ := read(&paperLog{}, time.Time{}, 0)
 	s.most = 1000

@@ -19,8 +19,8 @@ func answer(text string) http.Handler {
 	})
 }
 
-// TestTop checks that GPUs of pods that have ended no longer count, and what is not measured is not
-// shown as 0.
+// TestTop checks that GPUs of pods that have ended do not count, and that values that are not
+// measured are not shown as 0.
 func TestTop(t *testing.T) {
 	job := &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Name: "talk", Namespace: "ns"}}
 	job.Status.Phase = v1alpha1.PhaseRunning
@@ -62,7 +62,7 @@ func TestTop(t *testing.T) {
 	require.Contains(t, note, "metrics-server")
 }
 
-// TestStatusWords checks the status of a pod in kubectl's words.
+// TestStatusWords checks that the status of a pod is shown in kubectl's words.
 func TestStatusWords(t *testing.T) {
 	waiting := func(why string) corev1.ContainerState {
 		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: why}}
@@ -92,7 +92,7 @@ func TestStatusWords(t *testing.T) {
 	}
 }
 
-// TestCode checks the end of a job as an exit code.
+// TestCode checks how the end of a job becomes an exit code.
 func TestCode(t *testing.T) {
 	with := func(kind string, code int32) *v1alpha1.LaunchJob {
 		j := &v1alpha1.LaunchJob{}
@@ -104,7 +104,7 @@ func TestCode(t *testing.T) {
 	}
 	require.False(t, Over(&v1alpha1.LaunchJob{}))
 	require.True(t, Over(with(v1alpha1.Failed, 0)))
-	require.Equal(t, 0, Code(with(v1alpha1.Succeeded, 137)), "what failed on the way does not count")
+	require.Equal(t, 0, Code(with(v1alpha1.Succeeded, 137)), "a failure of an earlier attempt does not count")
 	require.Equal(t, 137, Code(with(v1alpha1.Failed, 137)))
 	require.Equal(t, 1, Code(with(v1alpha1.Failed, 0)))
 	require.Equal(t, 1, Code(with(v1alpha1.Failed, 256)))

@@ -45,7 +45,7 @@ func talker(i int, state corev1.ContainerState) *corev1.Pod {
 }
 
 // TestLogsOnTheWire follows two pods over connections that are cut after a random number of bytes,
-// properly or not, while the pods write and the API server stops and starts.
+// cleanly or not, while the pods write and the API server stops and starts.
 func TestLogsOnTheWire(t *testing.T) {
 	const lines = 400
 	job := &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Name: "talk", Namespace: "ns"}}
@@ -82,7 +82,7 @@ func TestLogsOnTheWire(t *testing.T) {
 				logs.Write("ns", fmt.Sprintf("talk-worker-%d", i), "main", at, fmt.Sprintf("line %d%s", n, end))
 			}
 			reading.L.Lock()
-			for !over && min(len(got["worker-0"]), len(got["worker-1"])) < n-20 { // the readers are never far behind
+			for !over && min(len(got["worker-0"]), len(got["worker-1"])) < n-20 { // the writer waits until the readers are close behind
 				reading.Wait()
 			}
 			reading.L.Unlock()
@@ -117,8 +117,8 @@ func TestLogsOnTheWire(t *testing.T) {
 	t.Logf("%d connections", cuts)
 }
 
-// TestTalkingPod checks that without --follow, a container that keeps writing does not hold up the
-// reader.
+// TestTalkingPod checks that without --follow, a container that keeps writing does not keep the
+// reader from ending.
 func TestTalkingPod(t *testing.T) {
 	s, _, logs, api := newWire(t, &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Name: "talk", Namespace: "ns"}})
 	s.Set(talker(0, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}))
@@ -141,9 +141,9 @@ func TestTalkingPod(t *testing.T) {
 	require.Equal(t, []string{"first", "line 1", "line 2"}, got)
 }
 
-// TestFollowerIsLetGo checks that whatever ends the watch of the job also ends the reading of its
-// pods.
-func TestFollowerIsLetGo(t *testing.T) {
+// TestFollowEndsWithTheWatch checks that an error that ends the watch of the job also ends the
+// reading of its pods.
+func TestFollowEndsWithTheWatch(t *testing.T) {
 	s, _, logs, api := newWire(t, &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Name: "talk", Namespace: "ns"}})
 	s.Set(talker(0, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}))
 	logs.Write("ns", "talk-worker-0", "main", somewhen, "first\n")

@@ -21,7 +21,7 @@ func TestHostsOf(t *testing.T) {
 	require.Equal(t, map[string]string{"tf-chief-0.hpc.svc": "10.0.0.1", "tf-ps-0.hpc.svc": "10.0.0.2"},
 		hostsOf(of(1, `{"chief":["tf-chief-0.hpc.svc:2222"],"ps":["tf-ps-0.hpc.svc:2222"],"other":"tf-ps-01"}`), 1, table))
 	require.Equal(t, map[string]string{"tf-chief-0": "10.0.0.1"}, hostsOf(of(1, "tf-chief-0"), 1, table))
-	require.Empty(t, hostsOf(of(1, "tf-chief-0"), 2, table), "another member's")
+	require.Empty(t, hostsOf(of(1, "tf-chief-0"), 2, table), "the process is on another member")
 	require.Empty(t, hostsOf(of(1, "10.0.0.1:2222 my-tf-chief-0"), 1, table))
 }
 
@@ -32,10 +32,10 @@ func TestAwaitHosts(t *testing.T) {
 		old    bool
 		want   string
 	}{
-		"at once":                     {},
-		"after a while":               {bAfter: 3 * time.Second},
-		"it has an old address first": {bAfter: 3 * time.Second, old: true},
-		"never":                       {bAfter: time.Hour, want: "host b did not resolve to 10.0.0.2 within 1m0s (unresolved hosts: 1): ranks may not find it"},
+		"at once":           {},
+		"after a while":     {bAfter: 3 * time.Second},
+		"old address first": {bAfter: 3 * time.Second, old: true},
+		"never":             {bAfter: time.Hour, want: "host b did not resolve to 10.0.0.2 within 1m0s (unresolved hosts: 1): ranks may not find it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

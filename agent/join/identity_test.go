@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hosts is what the kubelet writes for a pod with a subdomain.
+// hosts is the hosts file that the kubelet writes for a pod with a subdomain.
 const hosts = `# Kubernetes-managed hosts file.
 127.0.0.1	localhost
 ::1	localhost ip6-localhost ip6-loopback
@@ -25,15 +25,15 @@ func TestIdentify(t *testing.T) {
 		coordinator string
 	}{
 		{"an Indexed Job", Config{Rank: -1, Host: "train-3"}, map[string]string{"JOB_COMPLETION_INDEX": "3"}, hosts, 3, "train-0.members.default.svc.cluster.local:9377"},
-		{"a StatefulSet, by its host name", Config{Rank: -1, Host: "train-3"}, nil, hosts, 3, "train-0.members.default.svc.cluster.local:9377"},
+		{"a StatefulSet, by the host name", Config{Rank: -1, Host: "train-3"}, nil, hosts, 3, "train-0.members.default.svc.cluster.local:9377"},
 		{"by the pod-index label", Config{Rank: -1, Host: "train-3"}, map[string]string{"MUSTER_POD_INDEX": "3"}, hosts, 3, "train-0.members.default.svc.cluster.local:9377"},
 		{"sources that agree", Config{Rank: 3, Host: "train-3"}, map[string]string{"MUSTER_POD_INDEX": "3", "JOB_COMPLETION_INDEX": "3"}, hosts, 3, "train-0.members.default.svc.cluster.local:9377"},
-		{"rank 0 itself", Config{Rank: -1, Host: "train-0"}, nil, "10.244.1.7 train-0.members.x.svc train-0\n", 0, "train-0.members.x.svc:9377"},
+		{"rank 0", Config{Rank: -1, Host: "train-0"}, nil, "10.244.1.7 train-0.members.x.svc train-0\n", 0, "train-0.members.x.svc:9377"},
 		{"no subdomain", Config{Rank: -1, Host: "train-3"}, nil, "10.244.1.7 train-3\n", 3, "train-0:9377"},
-		{"ten and more", Config{Rank: -1, Host: "train-10"}, nil, "", 10, "train-0:9377"},
-		{"told", Config{Rank: 2, Host: "x", Coordinator: "leader.svc:99"}, nil, hosts, 2, "leader.svc:99"},
-		{"told without a port", Config{Rank: 2, Host: "x", Coordinator: "leader.svc"}, nil, hosts, 2, "leader.svc:9377"},
-		{"a host name that is no rank", Config{Rank: 1, Host: "node-17", Coordinator: "10.0.0.1:99"}, nil, hosts, 1, "10.0.0.1:99"},
+		{"rank of two digits", Config{Rank: -1, Host: "train-10"}, nil, "", 10, "train-0:9377"},
+		{"explicit", Config{Rank: 2, Host: "x", Coordinator: "leader.svc:99"}, nil, hosts, 2, "leader.svc:99"},
+		{"explicit without a port", Config{Rank: 2, Host: "x", Coordinator: "leader.svc"}, nil, hosts, 2, "leader.svc:9377"},
+		{"a host name that does not contain the rank", Config{Rank: 1, Host: "node-17", Coordinator: "10.0.0.1:99"}, nil, hosts, 1, "10.0.0.1:99"},
 	} {
 		cfg := row.cfg
 		cfg.Workers = 20
@@ -63,7 +63,7 @@ func TestIdentify(t *testing.T) {
 	cfg = Config{Rank: -1, Host: "laptop", Workers: 1}
 	require.NoError(t, cfg.Identify(func(string) string { return "" }, "127.0.1.1 laptop\n"))
 	require.Zero(t, cfg.Rank)
-	require.Empty(t, cfg.PodIP, "loopback is nobody's address")
+	require.Empty(t, cfg.PodIP, "a loopback address is not the pod's address")
 }
 
 func TestReadToken(t *testing.T) {

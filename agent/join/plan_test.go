@@ -18,7 +18,7 @@ func table(n int) (list []barrier.Card) {
 	return list
 }
 
-// TestLaunchOf checks that every member computes the same from the table, whatever its own
+// TestLaunchOf checks that every member computes the same launch from the table, whatever its own
 // environment contains.
 func TestLaunchOf(t *testing.T) {
 	cfg := Config{Workers: 3, Framework: "torch", Procs: 2, Command: []string{"python", "train.py"}}
@@ -33,7 +33,7 @@ func TestLaunchOf(t *testing.T) {
 		require.Contains(t, env, want)
 	}
 	require.NotContains(t, strings.Join(env, "\n"), "secret")
-	require.False(t, slices.Contains(env, "A=1"), "each once")
+	require.False(t, slices.Contains(env, "A=1"), "each variable is set once")
 
 	for command, want := range map[string]string{
 		"horovodrun python train.py": "because it starts processes on other pods: agent join has none",
@@ -43,7 +43,7 @@ func TestLaunchOf(t *testing.T) {
 		_, err := cfg.launchOf(table(3), 0, 21000, place{dir: "/run", agent: "/agent"})
 		require.ErrorContains(t, err, want, command)
 	}
-	for command, want := range map[string]string{"torchrun train.py": "3", "true": "3"} { // or hidden
+	for command, want := range map[string]string{"torchrun train.py": "3", "true": "3"} { // torchrun may also be hidden
 		cfg := Config{Workers: 3, Command: []string{"bash", "-c", command}}
 		launch, err := cfg.launchOf(table(3), 0, 21000, place{dir: "/run", agent: "/agent"})
 		require.NoError(t, err)
@@ -63,8 +63,8 @@ func TestFilesAreNamed(t *testing.T) {
 	require.Contains(t, env, "PYTHONPATH=/run/laid/x:/mine")
 }
 
-// TestCompat checks that members get what Kubeflow's operator set; its hosts begin with the name of
-// the job.
+// TestCompat checks that members get the variables that Kubeflow's operator set, with host names
+// that begin with the name of the job.
 func TestCompat(t *testing.T) {
 	cfg := Config{Workers: 3, Slots: 1, Framework: "tensorflow", Compat: framework.KubeflowV1, Job: "mnist", Namespace: "hpc",
 		Roles: "chief=1,ps=1,worker=1", Command: []string{"python", "train.py"}}

@@ -8,8 +8,8 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 )
 
-// TestPortsAreNotUsedAgain checks that no block overlaps one of the ten before it, or the one that
-// a former coordinator used last.
+// TestPortsAreNotUsedAgain checks that no block overlaps any of the ten previous blocks, or the
+// block that a former coordinator used last.
 func TestPortsAreNotUsedAgain(t *testing.T) {
 	for range 50 {
 		const used = 25000
@@ -30,7 +30,7 @@ func TestPortsAreNotUsedAgain(t *testing.T) {
 	p := newPorts(40000, 0)
 	require.Equal(t, []int{40000, 41000, 42000}, []int{p.take(), p.take(), p.take()})
 	p = newPorts(40000, 41000)
-	require.Equal(t, 42000, p.take(), "after a former coordinator")
+	require.Equal(t, 42000, p.take(), "the block after the former coordinator's last block")
 	p = newPorts(64536, 0)
-	require.Equal(t, []int{64536, 64536}, []int{p.take(), p.take()}, "there is room for one")
+	require.Equal(t, []int{64536, 64536}, []int{p.take(), p.take()}, "there is room for only one block")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/rendezvous/barrier"
 )
 
-// TestJudge checks what a seat says about a process, row by row.
+// TestJudge checks what a member's seat means for the state of its process.
 func TestJudge(t *testing.T) {
 	now := time.Now()
 	const lease = time.Minute
@@ -29,13 +29,13 @@ func TestJudge(t *testing.T) {
 		{"it runs", here, done{Attempt: 2, Ends: []end{{Process: 4}}}, false, wire.ExitRecord{}, ""},
 		{"it ended", here, done{Attempt: 2, Ends: []end{{5, wire.ExitRecord{Code: 7}}}}, true, wire.ExitRecord{Code: 7}, ""},
 		{"an end of another attempt", here, done{Attempt: 1, Ends: []end{{5, wire.ExitRecord{Code: 7}}}}, false, wire.ExitRecord{}, ""},
-		{"it cannot take part", here, done{Attempt: 2, Broken: "no directory"}, true, wire.ExitRecord{Code: 126, Error: "no directory"}, ""},
-		{"it was cut off a moment ago", gone, done{Attempt: 2}, false, wire.ExitRecord{}, ""},
-		{"its end came before that", gone, done{Attempt: 2, Ends: []end{{5, wire.ExitRecord{Code: 7}}}}, true, wire.ExitRecord{Code: 7}, ""},
-		{"it went because it was told to", func() barrier.Seat { s := gone; s.News.Leaving = "told"; return s }(), done{Attempt: 2}, true,
+		{"the member cannot take part", here, done{Attempt: 2, Broken: "no directory"}, true, wire.ExitRecord{Code: 126, Error: "no directory"}, ""},
+		{"the member was disconnected a moment ago", gone, done{Attempt: 2}, false, wire.ExitRecord{}, ""},
+		{"the process ended before the member was disconnected", gone, done{Attempt: 2, Ends: []end{{5, wire.ExitRecord{Code: 7}}}}, true, wire.ExitRecord{Code: 7}, ""},
+		{"the member was told to stop and disconnected", func() barrier.Seat { s := gone; s.News.Leaving = "told"; return s }(), done{Attempt: 2}, true,
 			wire.ExitRecord{Code: 143, Reason: wire.ReasonPreempted}, ""},
-		{"it is told to go and has not gone", func() barrier.Seat { s := here; s.News.Leaving = "told"; return s }(), done{Attempt: 2}, false, wire.ExitRecord{}, ""},
-		{"away for the lease", func() barrier.Seat { s := gone; s.Left = now.Add(-lease); return s }(), done{Attempt: 2}, true,
+		{"the member was told to stop and is still connected", func() barrier.Seat { s := here; s.News.Leaving = "told"; return s }(), done{Attempt: 2}, false, wire.ExitRecord{}, ""},
+		{"the member was disconnected for the lease", func() barrier.Seat { s := gone; s.Left = now.Add(-lease); return s }(), done{Attempt: 2}, true,
 			wire.ExitRecord{}, "it did not come back within 1m0s: its connection broke"},
 		{"replaced", func() barrier.Seat { s := here; s.Card.Instance = "i2"; return s }(), done{Attempt: -1}, true,
 			wire.ExitRecord{}, "its pod or container was replaced"},

@@ -17,7 +17,7 @@ import (
 )
 
 // TestTheServerTakesThem checks that every LaunchJob from testdata passes a strict dry run of
-// kubectl apply against the CRD of this tree. It returns with every label of its templates.
+// kubectl apply against the CRD of this tree. No label or annotation of its templates may be lost.
 func TestTheServerTakesThem(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 )
 
 // TestTemplatesAreEqual checks that everything in a pod template of a manifest is also in the pods
-// of that role, or a finding names it. The test knows nothing about the conversion of a kind.
+// of that role, or a finding names it. The test does not depend on how a kind is converted.
 func TestTemplatesAreEqual(t *testing.T) {
 	seen := 0
 	for _, c := range everything(t) {
@@ -33,14 +33,15 @@ func TestTemplatesAreEqual(t *testing.T) {
 				if prefix != "" && f.ofTrainer() {
 					continue
 				}
-				require.True(t, covered(r.Findings, f.path) || slices.ContainsFunc(out, f.in), "%s: %s: %v is neither in the job nor named", file, f.path, f.value)
+				require.True(t, covered(r.Findings, f.path) || slices.ContainsFunc(out, f.in), "%s: %s: %v is neither in the job nor in a finding", file, f.path, f.value)
 			}
 		}
 	}
 	require.Greater(t, seen, 300)
 }
 
-// templatesOf finds pod templates: objects named template whose spec has containers.
+// templatesOf returns the pod templates by their paths: objects named template whose spec has
+// containers.
 func templatesOf(value any, path string) map[string]any {
 	all := map[string]any{}
 	switch v := value.(type) {
@@ -62,11 +63,12 @@ func templatesOf(value any, path string) map[string]any {
 	return all
 }
 
-// outputs returns the templates of the role in a path, or all if it contains none.
+// outputs returns the templates of the role in a path, or all templates if the path contains no
+// role.
 func outputs(job *v1alpha1.LaunchJob, path string) (all []map[string]any) {
 	words := strings.Split(strings.ToLower(path), ".")
 	add := func(role string, t corev1.PodTemplateSpec) {
-		// The launcher of an elastic job has its workers' command.
+		// In an elastic job, the launcher has the command of the workers.
 		if job.Spec.Elastic != nil || !strings.Contains(path, "ReplicaSpecs") || slices.Contains(words, role) {
 			all = append(all, plain(t))
 		}
@@ -92,7 +94,8 @@ func plain(v any) map[string]any {
 	return m
 }
 
-// fact is one value in a template. Entries of lists are identified by their name if they have one.
+// fact is one value in a template. An entry of a list is identified by its name, or by its position
+// if it has no name.
 type fact struct {
 	path  string // as in findings
 	way   []any  // keys, numbers, and names of entries as [1]string
@@ -100,7 +103,7 @@ type fact struct {
 }
 
 func told(t *testing.T, template any, path string) []fact {
-	// Through the type, so that quantities have one spelling.
+	// Convert through the Go type, so that quantities have one spelling.
 	raw, err := json.Marshal(template)
 	require.NoError(t, err)
 	var typed corev1.PodTemplateSpec
@@ -133,7 +136,7 @@ func facts(value any, path string, way []any) (all []fact) {
 	return all
 }
 
-// ofTrainer reports whether a TrainJob sets it in place of its runtime.
+// ofTrainer reports whether a TrainJob overrides the value of its runtime.
 func (f fact) ofTrainer() bool {
 	return slices.ContainsFunc([]string{"image", "command[", "args[", "env[0].value"}, func(key string) bool {
 		return strings.Contains(f.path, ".containers[0]."+key)
@@ -169,7 +172,7 @@ func (f fact) in(template map[string]any) bool {
 	return reflect.DeepEqual(value, f.value)
 }
 
-// covered reports whether a finding names the path, or a parent of it.
+// covered reports whether a finding names the path or one of its parents.
 func covered(all []Finding, path string) bool {
 	return slices.ContainsFunc(all, func(f Finding) bool {
 		if strings.HasSuffix(f.Field, ".command") && strings.HasPrefix(path, strings.TrimSuffix(f.Field, "command")+"args") {
@@ -179,7 +182,7 @@ func covered(all []Finding, path string) bool {
 	})
 }
 
-// TestCounts checks that the number of pods of each type is that of the manifest.
+// TestCounts checks that a job has as many pods of each type as its manifest.
 func TestCounts(t *testing.T) {
 	for _, file := range manifests(t, "testdata/*.yaml") {
 		for _, d := range documents(t, file) {
@@ -217,7 +220,7 @@ func count(job *v1alpha1.LaunchJob, role string) int64 {
 	return 0
 }
 
-// TestTheObjectIsNotChanged checks that the caller's object stays the same.
+// TestTheObjectIsNotChanged checks that Convert does not change the caller's object.
 func TestTheObjectIsNotChanged(t *testing.T) {
 	for _, file := range manifests(t, "testdata/*.yaml") {
 		docs := documents(t, file)

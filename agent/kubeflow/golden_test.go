@@ -12,18 +12,19 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestGolden converts every manifest of testdata, and compares with the file beside it.
+// TestGolden converts every manifest of testdata and compares the result with the golden file.
 func TestGolden(t *testing.T) {
 	for _, file := range manifests(t, "testdata/*.yaml") {
 		t.Run(file, func(t *testing.T) {
 			text := golden(t, file)
-			require.NotContains(t, text, "# error", "it is to be converted")
+			require.NotContains(t, text, "# error", "the manifest must be converted")
 			hold(t, file, text)
 		})
 	}
 }
 
-// TestRefused checks that none of these is converted, and that each has a finding that says why.
+// TestRefused checks that none of these manifests is converted, and that each has a finding with
+// the reason.
 func TestRefused(t *testing.T) {
 	for _, file := range manifests(t, "testdata/refused/*.yaml") {
 		t.Run(file, func(t *testing.T) {
@@ -35,7 +36,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// hold compares with the golden file, or writes it.
+// hold compares the result with the golden file, or writes the golden file.
 func hold(t *testing.T, file, got string) {
 	t.Helper()
 	want := strings.TrimSuffix(file, ".yaml") + ".golden"
@@ -55,7 +56,7 @@ func manifests(t *testing.T, pattern string) []string {
 	return files
 }
 
-// documents returns the documents of a file.
+// documents reads the documents of a file.
 func documents(t *testing.T, file string) []Document {
 	t.Helper()
 	in, err := os.Open(file)
@@ -66,7 +67,7 @@ func documents(t *testing.T, file string) []Document {
 	return docs
 }
 
-// converted is a job of testdata, and its conversion.
+// converted holds a job of testdata and its conversion.
 type converted struct {
 	file string
 	all  []Document // of the file

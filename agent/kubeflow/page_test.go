@@ -10,8 +10,8 @@ import (
 	"github.com/musterhq/muster/test/suite/page"
 )
 
-// TestThePageIsTrue checks that the example of docs/moving/convert.md converts to the text below it, and
-// convert prints what the page says.
+// TestThePageIsTrue checks that the example of docs/moving/convert.md converts to the YAML below
+// it, and that the page shows every finding.
 func TestThePageIsTrue(t *testing.T) {
 	text, err := os.ReadFile("../../docs/moving/convert.md")
 	require.NoError(t, err)

@@ -12,11 +12,11 @@ import (
 // request.
 func TestLauncherNeeds(t *testing.T) {
 	for name, tc := range map[string]struct{ worker, want string }{
-		"requests alone":    {"requests: {cpu: 32, memory: 256Gi, ephemeral-storage: 1Ti}", "requests: {cpu: 100m, memory: 128Mi}"},
-		"limits too":        {"{requests: {cpu: 8}, limits: {cpu: 32, memory: 256Gi, nvidia.com/gpu: 8, hugepages-2Mi: 1Gi}}", "{requests: {cpu: 100m, memory: 128Mi}, limits: {cpu: 1, memory: 1Gi}}"},
-		"claims":            {"{claims: [{name: gpu}]}", "requests: {cpu: 100m, memory: 128Mi}"},
-		"nothing":           {"{}", "requests: {cpu: 100m, memory: 128Mi}"},
-		"very small limits": {"limits: {cpu: 50m, memory: 64Mi}", "{requests: {cpu: 50m, memory: 64Mi}, limits: {cpu: 50m, memory: 64Mi}}"},
+		"requests only":       {"requests: {cpu: 32, memory: 256Gi, ephemeral-storage: 1Ti}", "requests: {cpu: 100m, memory: 128Mi}"},
+		"requests and limits": {"{requests: {cpu: 8}, limits: {cpu: 32, memory: 256Gi, nvidia.com/gpu: 8, hugepages-2Mi: 1Gi}}", "{requests: {cpu: 100m, memory: 128Mi}, limits: {cpu: 1, memory: 1Gi}}"},
+		"claims":              {"{claims: [{name: gpu}]}", "requests: {cpu: 100m, memory: 128Mi}"},
+		"nothing":             {"{}", "requests: {cpu: 100m, memory: 128Mi}"},
+		"very small limits":   {"limits: {cpu: 50m, memory: 64Mi}", "{requests: {cpu: 50m, memory: 64Mi}, limits: {cpu: 50m, memory: 64Mi}}"},
 	} {
 		var worker, want corev1.ResourceRequirements
 		require.NoError(t, yaml.UnmarshalStrict([]byte(tc.worker), &worker), name)

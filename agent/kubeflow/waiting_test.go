@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWaiting checks that the preparations in a worker's command run before the agent, or the
-// command is an error. W stands for agent worker, - for no preparations.
+// TestWaiting checks that the preparations in a worker's command run before the agent, or that the
+// command is rejected. W stands for `agent worker`, and - for no preparations.
 func TestWaiting(t *testing.T) {
 	for script, want := range map[string]string{
 		"/usr/sbin/sshd -De":                                                 "-",

@@ -37,21 +37,21 @@ func TestEndOfAnAttempt(t *testing.T) {
 		anew     string
 		want     retry.End
 	}{
-		"killed":     {result: killed, want: retry.End{Code: 137, Why: rank1 + " was killed by SIGKILL"}},
-		"for memory": {result: killed, evidence: verdict.Evidence{Starved: []string{"w-1"}}, want: retry.End{Code: 137, OOM: true, Why: rank1 + " was killed by SIGKILL"}},
-		"its worker is lost": {result: gone, evidence: verdict.Evidence{Lost: lost("w-1")},
+		"killed":        {result: killed, want: retry.End{Code: 137, Why: rank1 + " was killed by SIGKILL"}},
+		"out of memory": {result: killed, evidence: verdict.Evidence{Starved: []string{"w-1"}}, want: retry.End{Code: 137, OOM: true, Why: rank1 + " was killed by SIGKILL"}},
+		"the worker of the rank is lost": {result: gone, evidence: verdict.Evidence{Lost: lost("w-1")},
 			want: retry.End{Code: 76, Lost: true, Infra: true, Why: "worker w-1 lost: the pod was deleted"}},
-		"its container was killed for its memory": {result: gone, evidence: verdict.Evidence{Lost: []verdict.Lost{{Worker: "w-1", Cause: "OOMKilled", Starved: true}}},
+		"the container was killed for its memory": {result: gone, evidence: verdict.Evidence{Lost: []verdict.Lost{{Worker: "w-1", Cause: "OOMKilled", Starved: true}}},
 			want: retry.End{Code: 76, Lost: true, Infra: true, OOM: true, Why: "worker w-1 lost: OOMKilled"}},
-		"a worker is lost that has no part": {result: killed, evidence: verdict.Evidence{Lost: lost("w-2")}, want: retry.End{Code: 137, Why: rank1 + " was killed by SIGKILL"}},
-		"the session is not known there":    {result: gone, want: retry.End{Code: 76, Infra: true, Why: rank1 + ": worker w-1 lost: no such session"}},
+		"a worker without a process is lost":   {result: killed, evidence: verdict.Evidence{Lost: lost("w-2")}, want: retry.End{Code: 137, Why: rank1 + " was killed by SIGKILL"}},
+		"the worker does not know the session": {result: gone, want: retry.End{Code: 76, Infra: true, Why: rank1 + ": worker w-1 lost: no such session"}},
 		"told to stop from outside": {result: told, evidence: verdict.Evidence{Leaving: []string{"w-1"}},
 			want: retry.End{Code: 76, Preempted: true, Why: rank1 + " was ended because its worker was told to stop from outside"}},
-		"a peer fails because of that": {result: killed, evidence: verdict.Evidence{Leaving: []string{"w-0"}},
+		"a peer fails while another worker drains": {result: killed, evidence: verdict.Evidence{Leaving: []string{"w-0"}},
 			want: retry.End{Code: 137, Preempted: true, Why: "worker w-0 was told to stop from outside; " + rank1 + " was killed by SIGKILL"}},
-		"lost when it was told to go": {result: gone, evidence: verdict.Evidence{Lost: []verdict.Lost{{Worker: "w-1", Cause: "evicted", Leaving: true}}},
+		"a draining worker is lost": {result: gone, evidence: verdict.Evidence{Lost: []verdict.Lost{{Worker: "w-1", Cause: "evicted", Leaving: true}}},
 			want: retry.End{Code: 76, Lost: true, Infra: true, Preempted: true, Why: "worker w-1 was told to stop from outside; worker w-1 lost: evicted"}},
-		"we ended it": {result: killed, anew: "worker w-3 joined", want: retry.End{Code: 137, Asked: true, Why: "worker w-3 joined"}},
+		"the launcher ended the attempt": {result: killed, anew: "worker w-3 joined", want: retry.End{Code: 137, Asked: true, Why: "worker w-3 joined"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &attempt{plan: planned, result: tc.result, evidence: tc.evidence, watcher: &supervise.Supervisor{Findings: supervise.Findings{Anew: tc.anew}}, ran: time.Minute}
@@ -77,13 +77,13 @@ func TestEndOfACommand(t *testing.T) {
 		want         retry.End
 		worker, rank string
 	}{
-		"mpirun tells of the rank that was killed first": {
+		"mpirun's code identifies the first killed rank": {
 			verdict.Evidence{Command: verdict.Command{Code: 137}, Ranks: []verdict.RankEnd{told, shot}, Troubles: []verdict.Trouble{trouble(told), trouble(shot)}},
 			retry.End{Code: 137, Why: "worker w-1: rank 1, solver (pid 7), was killed by SIGKILL; mpirun exited with 137"}, "w-1", "rank 1"},
-		"Hydra tells of none": {
+		"Hydra's code identifies no rank": {
 			verdict.Evidence{Command: verdict.Command{Code: 255}, Ranks: []verdict.RankEnd{shot}, Troubles: []verdict.Trouble{{Worker: "w-0", What: "its session exited with 7", Code: 7, Likely: verdict.OfSession}}},
 			retry.End{Code: 137, Why: "worker w-0: its session exited with 7; mpirun exited with 255"}, "w-0", ""},
-		"Hydra's daemon breaks before a rank is seen": {
+		"Hydra's daemon fails before a rank is seen": {
 			verdict.Evidence{Command: verdict.Command{Code: 255}, Troubles: []verdict.Trouble{{Worker: "w-0", What: "its session exited with 7", Code: 7, Likely: verdict.OfSession}}},
 			retry.End{Code: 255, Infra: true, Why: "worker w-0: its session exited with 7; mpirun exited with 255"}, "w-0", ""},
 		"255 is permanent without such a rank": {verdict.Evidence{Command: verdict.Command{Code: 255}}, retry.End{Code: 255, Why: "mpirun exited with 255"}, "", ""},
@@ -116,8 +116,8 @@ func TestOriginOfAFailedSession(t *testing.T) {
 	require.Equal(t, []string{"w-1", ""}, []string{worker, rank})
 }
 
-// TestARunThatBrokeARule checks that the run ends with its own exit code, and that the report has
-// the rank that broke the rule.
+// TestARunThatBrokeARule checks that a run that broke an output rule has its own exit code, and
+// that the report names the rank that broke the rule.
 func TestARunThatBrokeARule(t *testing.T) {
 	rank := "rank 1"
 	a := &attempt{watcher: &supervise.Supervisor{Findings: supervise.Findings{Hung: "train was stopped: failed line", Stalled: &rank}}}

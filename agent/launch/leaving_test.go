@@ -20,9 +20,9 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// TestWhatTookTheWorker checks that the message about a process that ended with its worker says
-// what took the worker away, as far as the pod's status says.
-func TestWhatTookTheWorker(t *testing.T) {
+// TestMessageNamesTheDisruption checks that the message about a process that ended with its worker
+// says why the worker's pod is removed, if the pod's status has the reason.
+func TestMessageNamesTheDisruption(t *testing.T) {
 	disrupted := func(reason, message string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason, Message: message}}
@@ -32,7 +32,7 @@ func TestWhatTookTheWorker(t *testing.T) {
 		change func(*corev1.Pod)
 		want   string
 	}{
-		"nothing is known": {func(*corev1.Pod) {}, ""},
+		"unknown": {func(*corev1.Pod) {}, ""},
 		"evicted through the API": {disrupted("EvictionByEvictionAPI", "Eviction API: evicting"),
 			": will be removed from node n-1: Eviction API: evicting"},
 		"preempted": {disrupted("PreemptionByScheduler", "default-scheduler: preempting to accommodate a higher priority pod"),
@@ -55,7 +55,7 @@ func TestWhatTookTheWorker(t *testing.T) {
 			a := &attempt{watcher: s}
 			r.judgeCrew(a, group.Result{Code: 143, Stopped: true, Cause: &group.Failure{Label: "rank 1", Worker: "w-1", End: group.End{Exit: wire.ExitRecord{Code: 143, Reason: wire.ReasonPreempted}}}})
 			require.Equal(t, verdict.Verdict{Code: 143, Why: "rank 1 on w-1 was ended because its worker was told to stop from outside" + tc.want}, a.verdict)
-			require.Equal(t, tc.want == "", a.said, "what is new is said")
+			require.Equal(t, tc.want == "", a.said, "the reason is printed if it is new")
 			require.Equal(t, a.verdict.Why, a.end().Why)
 		})
 	}

@@ -54,21 +54,21 @@ func TestRestIsInterrupted(t *testing.T) {
 	})
 }
 
-// crewOf returns a runner with links to n real workers.
-func crewOf(t *testing.T, n int) (*runner, []rendezvous.Worker) {
+// runnerWith returns a runner with links to n real workers.
+func runnerWith(t *testing.T, n int) (*runner, []rendezvous.Worker) {
 	t.Helper()
-	r, workers, _ := crewAt(t, n)
+	r, workers, _ := runnerAt(t, n)
 	return r, workers
 }
 
-// crewAt is crewOf, and also returns the workers' sockets by name.
-func crewAt(t *testing.T, n int) (*runner, []rendezvous.Worker, map[string]string) {
+// runnerAt does the same as runnerWith, and also returns the workers' sockets by name.
+func runnerAt(t *testing.T, n int) (*runner, []rendezvous.Worker, map[string]string) {
 	t.Helper()
 	r := &runner{fleet: &fleet.Fakes{}, cfg: config.Defaults(), means: means{voice: &console.Voice{Out: io.Discard}, signals: make(chan os.Signal, 4)}, tally: tally.New()}
 	paths := map[string]string{}
 	r.links = fleet.NewLinks(socketFleet(paths), nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), r.tally)
 	var workers []rendezvous.Worker
-	var first *contract.Worker // the others share its reaper, because a process has only one
+	var first *contract.Worker // the other workers share its reaper, because a process has only one
 	for i := range n {
 		w := rendezvous.Worker{Name: "w-" + strconv.Itoa(i), UID: "uid-" + strconv.Itoa(i), Index: i}
 		one := contract.NewWorker(t, func(c *session.Config) {
@@ -94,8 +94,8 @@ type socketFleet map[string]string
 
 func (f socketFleet) Dialer(w rendezvous.Worker) link.Dialer { return local.Dialer{Path: f[w.Name]} }
 
-// leave starts a session on a worker that leaves a process behind. The process has left its process
-// group and ignores TERM. leave returns the session's id.
+// leave starts a session on a worker. The session leaves a process behind, which has left its
+// process group and ignores TERM. leave returns the session's id.
 func leave(t *testing.T, r *runner, worker string) string {
 	t.Helper()
 	id := wire.NewID()
@@ -106,7 +106,7 @@ func leave(t *testing.T, r *runner, worker string) string {
 	exit, err := s.Wait(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 3, exit.Code)
-	require.NotEmpty(t, marked(id), "the test would show nothing")
+	require.NotEmpty(t, marked(id), "the session left no process, so the test proves nothing")
 	t.Cleanup(func() { proc.Wipe(names.EnvSession + "=" + id) })
 	return id
 }
@@ -115,8 +115,8 @@ func leave(t *testing.T, r *runner, worker string) string {
 func marked(id string) []proc.Process { return proc.Marked(names.EnvSession + "=" + id) }
 
 func TestClearLeavesNothing(t *testing.T) {
-	r, workers := crewOf(t, 3)
-	for range 2 { // in each attempt again
+	r, workers := runnerWith(t, 3)
+	for range 2 { // each attempt leaves processes
 		var ids []string
 		for _, w := range workers {
 			ids = append(ids, leave(t, r, w.Name))
@@ -126,28 +126,28 @@ func TestClearLeavesNothing(t *testing.T) {
 			require.Empty(t, marked(id))
 		}
 	}
-	require.Empty(t, r.gone(t.Context(), &attempt{workers: workers}), "all are there for the next attempt")
+	require.Empty(t, r.gone(t.Context(), &attempt{workers: workers}), "all workers are ready for the next attempt")
 }
 
 func TestClearIsInterrupted(t *testing.T) {
-	r, workers := crewOf(t, 1)
+	r, workers := runnerWith(t, 1)
 	leave(t, r, "w-0")
 	r.signals <- syscall.SIGTERM
 	require.Equal(t, 143, failure.CodeOf(r.clear(t.Context(), t.Context(), workers)))
 }
 
-func TestClearDoesNotWaitForTheLost(t *testing.T) {
-	r, workers := crewOf(t, 2)
+func TestClearDoesNotWaitForLostWorkers(t *testing.T) {
+	r, workers := runnerWith(t, 2)
 	leave(t, r, "w-0")
 	r.links.Lose("w-1", io.ErrUnexpectedEOF)
 	require.NoError(t, r.clear(t.Context(), t.Context(), workers))
 	require.Equal(t, []string{"w-1"}, r.gone(t.Context(), &attempt{workers: workers}))
 }
 
-// A worker that does not answer, and is not known to be lost, may still run the last attempt. So no
-// attempt starts.
-func TestClearWaitsForTheSilent(t *testing.T) {
-	r, workers, paths := crewAt(t, 2)
+// TestClearWaitsForSilentWorkers checks that no attempt starts while a worker does not answer and
+// is not known to be lost. Such a worker may still run the last attempt.
+func TestClearWaitsForSilentWorkers(t *testing.T) {
+	r, workers, paths := runnerAt(t, 2)
 	quiet := &contract.Node{Dialer: local.Dialer{Path: paths["w-1"]}}
 	r.links.Forget([]string{"w-1"})
 	r.links.Keep(t.Context(), rendezvous.Worker{Name: "w-1", UID: "uid-1"}, func(note func(link.State)) *link.Link {
@@ -161,7 +161,7 @@ func TestClearWaitsForTheSilent(t *testing.T) {
 	go func() { done <- r.clear(t.Context(), t.Context(), workers) }()
 	select {
 	case err := <-done:
-		require.FailNow(t, "it did not wait", "%v", err)
+		require.FailNow(t, "clear did not wait for the worker", "%v", err)
 	case <-time.After(time.Second):
 	}
 	quiet.Return()
@@ -177,7 +177,7 @@ func TestClearWaitsForTheSilent(t *testing.T) {
 }
 
 func TestGoneWorkers(t *testing.T) {
-	r, workers := crewOf(t, 4)
+	r, workers := runnerWith(t, 4)
 	pod := func(w rendezvous.Worker, change func(*corev1.Pod)) *corev1.Pod {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: w.Name, UID: types.UID(w.UID)}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}}
 		p.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},

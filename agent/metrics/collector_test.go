@@ -56,7 +56,7 @@ func TestRanksAtOnce(t *testing.T) {
 	require.Equal(t, Series{Spec: Spec{"loss", Raw}, Count: 200, Last: 0.199, Finite: 200, Min: 0, Max: 0.99}, c.Series()[0])
 }
 
-// However a stream is split, the result is the same.
+// TestWriterCuts checks that the result is the same however a stream is split.
 func TestWriterCuts(t *testing.T) {
 	text := []byte("x loss=1.25\r\nloss=2.5\rloss: 3\n\n\x1b[31mloss\x1b[0m=4.125\nval_loss=9\nloss=-7.5e-1")
 	seed := rand.Uint64()
@@ -72,7 +72,7 @@ func TestWriterCuts(t *testing.T) {
 			require.Equal(t, n, written)
 			rest = rest[n:]
 		}
-		require.Equal(t, 4, c.Series()[0].Count, "the last line has not ended")
+		require.Equal(t, 4, c.Series()[0].Count, "the last line is not complete yet")
 		require.NoError(t, w.Close())
 		require.Equal(t, Series{Spec: Spec{"loss", Raw}, Count: 5, Rank: 1, Last: -0.75, Finite: 5, Min: -0.75, Max: 4.125}, c.Series()[0])
 	}

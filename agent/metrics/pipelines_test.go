@@ -57,7 +57,7 @@ func one(name string, value float64) Series {
 	return Series{Spec: Spec{name, Raw}, Count: 1, Last: value, Finite: 1, Min: value, Max: value}
 }
 
-func TestNamesThatBecomeAlike(t *testing.T) {
+func TestNamesThatBecomeEqual(t *testing.T) {
 	long := strings.Repeat("a", 63)
 	entries, notes := Entries([]Series{one("val/loss", 1), one("val_loss", 2), one("val loss", 3), one("val-loss-2", 4), one(long, 5), one(long+"b", 6)})
 	var names []string
@@ -69,7 +69,7 @@ func TestNamesThatBecomeAlike(t *testing.T) {
 	require.Equal(t, "metric val_loss is written as val-loss-3: Kubeflow Pipelines accepts [a-z]([-a-z0-9]*[a-z0-9])?, at most 63 bytes, and val-loss is that of metric val/loss", notes[1])
 }
 
-func TestWhatIsNotWritten(t *testing.T) {
+func TestSkippedMetrics(t *testing.T) {
 	percent := one("acc", 93.5)
 	percent.Format = Percentage
 	entries, notes := Entries([]Series{
@@ -90,7 +90,7 @@ func TestWhatIsNotWritten(t *testing.T) {
 	require.Empty(t, Summary([]Series{{Spec: Spec{"never", Raw}}}))
 }
 
-func TestFiftyAtMost(t *testing.T) {
+func TestAtMostFiftyMetrics(t *testing.T) {
 	var all []Series
 	for i := range 53 {
 		all = append(all, one(fmt.Sprintf("m%d", i), 1))

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// collected returns what was seen of the first of names in text of rank 0.
+// collected returns the series of the first name in names, from text of rank 0.
 func collected(t *testing.T, text string, names ...string) Series {
 	t.Helper()
 	specs, err := Parse(names)
@@ -92,7 +92,7 @@ func TestLongerNameComesFirst(t *testing.T) {
 	require.Equal(t, 2, collected(t, text, "loss").Count)
 	require.Equal(t, 0.5, collected(t, text, "loss", "val loss").Last)
 	require.Equal(t, 0.7, collected(t, text, "val loss", "loss").Last)
-	require.Equal(t, 1, collected(t, "interval loss: 2", "loss", "val loss").Count, "interval is another word")
+	require.Equal(t, 1, collected(t, "interval loss: 2", "loss", "val loss").Count, "the name must not match the end of another word")
 }
 
 func TestNotFinite(t *testing.T) {
@@ -113,32 +113,32 @@ func FuzzScan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte, name string) {
 		specs, err := Parse([]string{name})
 		if err != nil {
-			return // not the name of a metric
+			return // not a valid name
 		}
 		c := New(specs)
 		c.Line(0, line)
 		c.Line(0, []byte(name+"="))
 		name = specs[0].Name
-		// The pattern is an independent definition of what scan finds.
+		// The pattern defines independently what scan must find.
 		found := 0
 		for piece := range strings.FieldsFuncSeq(string(plain(line)), func(r rune) bool { return r < 0x20 && r != '\t' || r == 0x7f }) {
 			c.finders[0].scan([]byte(piece), func(value float64, text []byte) {
 				found++
 				behind := regexp.MustCompile(`(?s)` + regexp.QuoteMeta(name) + "[\"'`]?[ \t]*[=:][ \t]*[\"'`]?" + regexp.QuoteMeta(string(text)) + `($|[^0-9])`)
 				if !behind.MatchString(piece) {
-					t.Fatalf("%q is not behind %q in %q", text, name, piece)
+					t.Fatalf("%q does not follow %q in %q", text, name, piece)
 				}
 				want, err := strconv.ParseFloat(string(text), 64)
 				if err != nil && !strings.EqualFold(strings.TrimLeft(string(text), "+-"), "nan") {
-					t.Fatalf("%q is no number: %v", text, err)
+					t.Fatalf("%q is not a number: %v", text, err)
 				}
 				if err == nil && fmt.Sprint(want) != fmt.Sprint(value) {
-					t.Fatalf("%q gave %v", text, value)
+					t.Fatalf("%q was read as %v", text, value)
 				}
 			}, func([]byte) {})
 		}
 		if got := c.Series()[0].Count; got != found {
-			t.Fatalf("%d counted, %d found", got, found)
+			t.Fatalf("the collector counted %d numbers, scan found %d", got, found)
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// read writes text in pieces of size bytes.
+// read writes text in pieces of size bytes and returns the ends that were found.
 func read(text string, size int) []End {
 	r := NewReader(func() time.Time { return noon })
 	for rest := []byte(text); len(rest) > 0; {
@@ -62,11 +62,11 @@ func TestReader(t *testing.T) {
 		"Open MPI 4, without finalize": {openMPI4Early, []End{{Rank: 1, PID: 4233, Host: "127.0.0.3", At: noon}}},
 		"Open MPI 5, a code":           {openMPI5Code, []End{{Rank: 12, Code: 3, At: noon}}},
 		"Open MPI 5, a signal":         {openMPI5Signal, []End{signal(6819, "vm")}},
-		"MPICH, the host alone":        {mpich, []End{{Rank: -1, Host: "127.0.0.3", Hydra: true, At: noon}}},
+		"MPICH, only the host":         {mpich, []End{{Rank: -1, Host: "127.0.0.3", Hydra: true, At: noon}}},
 		"Intel MPI, a signal":          {intel, []End{ofIntel}},
 		"several":                      {openMPI4Signal + "output\n" + intel, []End{signal(6676, "127.0.0.3"), ofIntel}},
 		"no newline at the end":        {strings.TrimRight("x\nmpirun noticed that process rank 1 with PID 6676 on node 127.0.0.3 exited on signal 11", "\n"), []End{signal(6676, "127.0.0.3")}},
-		"newlines of DOS":              {strings.ReplaceAll(openMPI5Signal, "\n", "\r\n"), []End{signal(6819, "vm")}},
+		"CRLF lines":                   {strings.ReplaceAll(openMPI5Signal, "\n", "\r\n"), []End{signal(6819, "vm")}},
 		"tags of Open MPI 4":           {tagged(openMPI5Signal, "[1,0]<stderr>:"), []End{signal(6819, "vm")}},
 		"tags of Open MPI 5":           {tagged(openMPI5Code, "[prterun-vm-7@1,0]<stderr>: "), []End{{Rank: 12, Code: 3, At: noon}}},
 		"tags of Hydra":                {tagged(intel, "[0] "), []End{ofIntel}},
@@ -74,10 +74,10 @@ func TestReader(t *testing.T) {
 		"cut off":                      {openMPI5Signal[:len(rule)+60], nil},
 		"too far apart":                {"prterun noticed that process rank 1 with PID 6819 on node vm\n" + strings.Repeat("output\n", 20) + "exited on signal 11\n", nil},
 		"other words between":          {"prterun noticed that process rank 1 with PID 6819\n" + intel, []End{ofIntel}},
-		"a rank without end":           {"mpirun noticed that process rank 99999999999999999999 with PID 1 on node a exited on signal 11\n", nil},
-		"a signal that there is not":   {"mpirun noticed that process rank 1 with PID 1 on node a exited on signal 1111\n", nil},
-		"a code that there is not":     {"detected that one or more processes\nProcess name: [a,1]\nExit code: 4711\n", nil},
-		"behind a long line":           {strings.Repeat("x", 100_000) + "noticed that process\n" + openMPI5Signal, []End{signal(6819, "vm")}},
+		"a rank that is too large":     {"mpirun noticed that process rank 99999999999999999999 with PID 1 on node a exited on signal 11\n", nil},
+		"an invalid signal":            {"mpirun noticed that process rank 1 with PID 1 on node a exited on signal 1111\n", nil},
+		"an invalid exit code":         {"detected that one or more processes\nProcess name: [a,1]\nExit code: 4711\n", nil},
+		"after a long line":            {strings.Repeat("x", 100_000) + "noticed that process\n" + openMPI5Signal, []End{signal(6819, "vm")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, size := range []int{1, 7, 64, 1 << 20} {
@@ -87,7 +87,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// tagged puts a tag before each line.
+// tagged returns the text with a tag before each line.
 func tagged(text, tag string) string {
 	return tag + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+tag) + "\n"
 }
@@ -104,8 +104,8 @@ func TestTheReaderIsBounded(t *testing.T) {
 	require.LessOrEqual(t, cap(r.line), 2*lineMost)
 }
 
-// FuzzReader checks that the Reader accepts whatever a rank writes, in any pieces. What it reads is
-// in range and does not depend on the pieces.
+// FuzzReader checks that the Reader accepts any output of a rank, in any pieces. The ends that it
+// finds are in range and do not depend on the pieces.
 func FuzzReader(f *testing.F) {
 	for _, text := range []string{openMPI4Code, openMPI4Signal, openMPI4Early, openMPI5Code, openMPI5Signal, mpich, intel, tagged(intel, "[0] ")} {
 		f.Add(text, 5)

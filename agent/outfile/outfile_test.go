@@ -12,20 +12,21 @@ import (
 
 func ours(text []byte) bool { return string(text) == "ours\n" || string(text) == "new\n" }
 
-// A foreign file keeps its content, whatever path leads to it.
+// TestWriteSparesOthers checks that a file that Muster did not write keeps its content, whatever
+// path leads to it.
 func TestWriteSparesOthers(t *testing.T) {
 	dir := t.TempDir()
 	for name, tc := range map[string]struct {
-		stands string // existing content; "": no file
-		want   string
+		existing string // content of the file; "" means no file
+		want     string
 	}{
 		"nothing": {"", "new\n"}, "ours": {"ours\n", "new\n"}, "theirs": {"theirs\n", "theirs\n"}, "ours and more": {"ours\nmore\n", "ours\nmore\n"},
 	} {
 		path := filepath.Join(dir, name)
 		link := path + ".link"
 		require.NoError(t, os.Symlink(path, link))
-		if tc.stands != "" {
-			require.NoError(t, os.WriteFile(path, []byte(tc.stands), 0o644))
+		if tc.existing != "" {
+			require.NoError(t, os.WriteFile(path, []byte(tc.existing), 0o644))
 		}
 		for _, way := range []string{path, link} {
 			err := Write(way, []byte("new\n"), ours)
@@ -42,16 +43,16 @@ func TestWriteSparesOthers(t *testing.T) {
 		require.Equal(t, tc.want, string(text), name)
 		info, err := os.Lstat(link)
 		require.NoError(t, err)
-		require.NotZero(t, info.Mode()&fs.ModeSymlink, "a link stays one")
+		require.NotZero(t, info.Mode()&fs.ModeSymlink, "a link must stay a link")
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "empty"), nil, 0o644))
-	require.NoError(t, Write(filepath.Join(dir, "empty"), []byte("new\n"), ours), "there is nothing to lose")
+	require.NoError(t, Write(filepath.Join(dir, "empty"), []byte("new\n"), ours), "an empty file is overwritten, since nothing is lost")
 	left, err := filepath.Glob(filepath.Join(dir, ".*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
 }
 
-// Errors name the path that the user typed, and the cause.
+// TestErrors checks that errors name the path that the user typed, and the cause.
 func TestErrors(t *testing.T) {
 	dir := t.TempDir()
 	missing := filepath.Join(dir, "no", "file")

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkALine measures the cost of one line of a rank, in pieces of four, as 1,000 ranks with 10
-// lines a second send them.
+// BenchmarkALine measures the cost of one line of a rank. The lines arrive four at a time, like
+// those of 1,000 ranks with 10 lines a second.
 func BenchmarkALine(b *testing.B) {
 	text := bytes.NewBuffer(nil)
 	for i := range 4 {
@@ -24,7 +24,7 @@ func BenchmarkALine(b *testing.B) {
 		{"no line matches", []Rule{{Expect: `iteration (\d+)`, Within: time.Hour}, {FailOn: "loss.*nan"}}},
 		{"each line matches", []Rule{{Expect: step, Within: time.Hour}}},
 		{"expect and fail-on", []Rule{{Expect: step, Within: time.Hour}, {FailOn: "loss.*nan"}}},
-		{"either case", []Rule{{Expect: step, Within: time.Hour}, {FailOn: "(?i)loss.*nan"}}},
+		{"ignoring case", []Rule{{Expect: step, Within: time.Hour}, {FailOn: "(?i)loss.*nan"}}},
 	} {
 		b.Run(row.name, func(b *testing.B) {
 			set, err := Compile(row.rules)

@@ -7,21 +7,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// start is the start time of each test's job.
+// start is the time at which each test's job starts.
 var start = time.Unix(1_700_000_000, 0)
 
-// event is an event at a second of a test's job.
+// event is an event in a test's job.
 type event struct {
-	at   int // s
+	at   int // seconds since the start
 	rank int
 	line string
-	do   string // reset, excuse, ended; "": a line
+	do   string // reset, excuse or ended; "" means a line
 }
 
-// say returns a line of a rank.
+// say returns the event of a line of a rank.
 func say(at, rank int, line string) event { return event{at: at, rank: rank, line: line} }
 
-// every returns lines with numbers from first on, one each step seconds.
+// every returns the events of lines with numbers from first on, one line every step seconds.
 func every(from, to, step, rank, first int, prefix string) (all []event) {
 	for at := from; at <= to; at += step {
 		all = append(all, say(at, rank, prefix+itoa(first)))
@@ -30,8 +30,8 @@ func every(from, to, step, rank, first int, prefix string) (all []event) {
 	return all
 }
 
-// play runs a job of that many ranks for some seconds. It returns the verdicts, each after its
-// second.
+// play runs a job of the given number of ranks for some seconds. It returns the verdicts, each
+// after its second.
 func play(t *testing.T, rules []Rule, ranks, seconds int, events ...event) (told []string) {
 	t.Helper()
 	set, err := Compile(rules)
@@ -65,7 +65,7 @@ func play(t *testing.T, rules []Rule, ranks, seconds int, events ...event) (told
 		before := len(told)
 		tell(now)
 		if len(told) > before {
-			require.True(t, ok && !due.After(now), "a verdict that was not due")
+			require.True(t, ok && !due.After(now), "a verdict came before it was due")
 		}
 	}
 	return told

@@ -26,38 +26,38 @@ func TestRules(t *testing.T) {
 		events []event
 		want   []string
 	}{
-		"nothing comes": {rules: []Rule{steps}, want: []string{"10 no progress: no line has matched expect 'step (\\d+)' in the first 10 s"}},
+		"no output": {rules: []Rule{steps}, want: []string{"10 no progress: no line has matched expect 'step (\\d+)' in the first 10 s"}},
 		"the first line may take longer": {rules: []Rule{{Expect: step, Within: ten, FirstWithin: 30 * time.Second}}, events: every(25, 60, 9, 0, 1, "step "),
 			want: nil},
 		"the first line takes too long": {rules: []Rule{{Expect: step, Within: ten, FirstWithin: 30 * time.Second}}, events: every(31, 60, 9, 0, 1, "step "),
 			want: []string{"30 no progress: no line has matched expect 'step (\\d+)' in the first 30 s", "31 progress again: expect 'step (\\d+)' matched a line of rank 0: step 1"}},
-		"only the first line must come": {rules: []Rule{{Expect: "loaded", FirstWithin: ten}}, events: []event{say(9, 1, "data loaded")}},
-		"it stalls": {rules: []Rule{steps}, events: every(1, 21, 5, 3, 100, "step "),
+		"only a first line is required": {rules: []Rule{{Expect: "loaded", FirstWithin: ten}}, events: []event{say(9, 1, "data loaded")}},
+		"progress stalls": {rules: []Rule{steps}, events: every(1, 21, 5, 3, 100, "step "),
 			want: []string{"31 no progress: the number of expect 'step (\\d+)' has not grown beyond 104 for 10 s; the last matching line (rank 3, 10 s ago): step 104"}},
-		"the same number again and again": {rules: []Rule{steps}, events: together(every(1, 5, 1, 0, 7, "step "), []event{say(6, 1, "step 11")}, every(8, 60, 60, 1, 11, "step "), []event{say(14, 0, "step 11 x")}),
+		"the same number repeated": {rules: []Rule{steps}, events: together(every(1, 5, 1, 0, 7, "step "), []event{say(6, 1, "step 11")}, every(8, 60, 60, 1, 11, "step "), []event{say(14, 0, "step 11 x")}),
 			want: []string{"15 no progress: the number of expect 'step (\\d+)' has not grown beyond 11 for 10 s; the last matching line (rank 0, 1.0 s ago): step 11 x"}},
-		"it shrinks": {rules: []Rule{steps}, events: together([]event{say(1, 0, "step 1000")}, every(2, 60, 1, 0, 1, "step ")),
+		"the number shrinks": {rules: []Rule{steps}, events: together([]event{say(1, 0, "step 1000")}, every(2, 60, 1, 0, 1, "step ")),
 			want: []string{"11 no progress: the number of expect 'step (\\d+)' has not grown beyond 1000 for 10 s; the last matching line (rank 0, 0.0 s ago): step 10"}},
-		"it shrinks after a restart":   {rules: []Rule{steps}, events: together([]event{say(1, 0, "step 1000"), {at: 2, do: "reset"}}, every(2, 60, 1, 0, 1, "step "))},
-		"slow but moving":              {rules: []Rule{steps}, events: every(0, 60, 9, 0, 1, "step ")},
-		"a number of letters":          {rules: []Rule{{Expect: "loss=(.*)", Within: ten}}, events: []event{say(1, 0, "loss=nan"), say(9, 0, "loss=NaN")}, want: []string{"10 no progress: expect 'loss=(.*)' has captured no number in the first 10 s; the last matching line (rank 0, 1.0 s ago): loss=NaN"}},
-		"epochs of many steps":         {rules: []Rule{{Expect: `epoch (\d+) step (\d+)`, Within: ten}}, events: together(every(0, 20, 5, 0, 10, "epoch 1 step "), every(25, 60, 5, 0, 1, "epoch 2 step "))},
-		"a group that is no number":    {rules: []Rule{{Expect: `(step|batch) (\d+)(/\d+)?`, Within: ten}}, events: every(0, 60, 5, 0, 10, "step ")},
-		"lines without numbers stop":   {rules: []Rule{{Expect: "saved", Within: ten}}, events: []event{say(5, 1, "saved")}, want: []string{"15 no progress: no line has matched expect 'saved' for 10 s; the last matching line (rank 1, 10 s ago): saved"}},
-		"lines without numbers":        {rules: []Rule{{Expect: "saved", Within: ten}}, events: every(0, 60, 10-1, 5, 1, "saved as ")},
-		"colored lines":                {rules: []Rule{steps}, events: every(0, 60, 5, 0, 1, "\x1b[1mst\x1b[0mep \x1b[32m")},
-		"the output could not arrive":  {rules: []Rule{steps}, events: []event{say(1, 0, "step 1"), {at: 10, do: "excuse"}, {at: 19, do: "excuse"}, {at: 28, do: "excuse"}, {at: 37, do: "excuse"}, {at: 46, do: "excuse"}, {at: 55, do: "excuse"}}},
-		"other lines only":             {rules: []Rule{{FailOn: "loss.*nan"}}, events: every(0, 60, 1, 0, 1, "loss=")},
-		"a line that must not come":    {rules: []Rule{{FailOn: "loss.*nan"}}, events: []event{say(3, 2, "loss = nan"), say(4, 3, "loss = nan")}, want: []string{"3 failed line: fail-on 'loss.*nan' matched a line of rank 2: loss = nan"}},
-		"an unknown rank's line":       {rules: []Rule{{FailOn: "nan"}}, events: []event{say(3, NoRank, "nan\x1b[0m\a")}, want: []string{"3 failed line: fail-on 'nan' matched a line: nan?"}},
-		"two rules":                    {rules: []Rule{steps, {FailOn: "nan"}}, events: []event{say(9, 0, "step nan")}, want: []string{"9 failed line: fail-on 'nan' matched a line of rank 0: step nan", "10 no progress: no line has matched expect 'step (\\d+)' in the first 10 s"}},
-		"by rank: one stalls":          {rules: []Rule{byRank}, ranks: 3, events: together(every(0, 60, 5, 0, 1, "step "), every(0, 20, 5, 1, 1, "step "), every(0, 60, 5, 2, 1, "step ")), want: []string{"30 no progress on rank 1: the number of expect 'step (\\d+)' has not grown beyond 5 for 10 s; the last matching line (rank 1, 10 s ago): step 5"}},
-		"by rank: two never come":      {rules: []Rule{byRank}, ranks: 3, events: every(0, 60, 5, 0, 1, "step "), want: []string{"10 no progress on rank 1 and 1 more rank: no line has matched expect 'step (\\d+)' in the first 10 s"}},
-		"by rank: one has ended":       {rules: []Rule{byRank}, ranks: 2, events: together(every(0, 60, 5, 0, 1, "step "), every(0, 10, 5, 1, 1, "step "), []event{{at: 12, rank: 1, do: "ended"}})},
-		"by rank: a slow one":          {rules: []Rule{byRank}, ranks: 2, events: together(every(0, 60, 5, 0, 1000, "step "), every(0, 60, 9, 1, 1, "step "))},
-		"by rank: ranks are not known": {rules: []Rule{byRank}, events: together(every(2, 60, 5, 4, 1, "step "), every(2, 20, 5, 7, 1, "step ")), want: []string{"27 no progress on rank 7: the number of expect 'step (\\d+)' has not grown beyond 4 for 10 s; the last matching line (rank 7, 10 s ago): step 4"}},
-		"by rank: nobody prints":       {rules: []Rule{byRank}, want: []string{"10 no progress: no line has matched expect 'step (\\d+)' in the first 10 s"}},
-		"by rank: a process without":   {rules: []Rule{byRank}, ranks: 1, events: together(every(0, 60, 5, 0, 1, "step "), []event{say(1, NoRank, "step 1")})},
+		"the number shrinks after a restart": {rules: []Rule{steps}, events: together([]event{say(1, 0, "step 1000"), {at: 2, do: "reset"}}, every(2, 60, 1, 0, 1, "step "))},
+		"slow but moving":                    {rules: []Rule{steps}, events: every(0, 60, 9, 0, 1, "step ")},
+		"a number that is NaN":               {rules: []Rule{{Expect: "loss=(.*)", Within: ten}}, events: []event{say(1, 0, "loss=nan"), say(9, 0, "loss=NaN")}, want: []string{"10 no progress: expect 'loss=(.*)' has captured no number in the first 10 s; the last matching line (rank 0, 1.0 s ago): loss=NaN"}},
+		"epochs of many steps":               {rules: []Rule{{Expect: `epoch (\d+) step (\d+)`, Within: ten}}, events: together(every(0, 20, 5, 0, 10, "epoch 1 step "), every(25, 60, 5, 0, 1, "epoch 2 step "))},
+		"a group that is not a number":       {rules: []Rule{{Expect: `(step|batch) (\d+)(/\d+)?`, Within: ten}}, events: every(0, 60, 5, 0, 10, "step ")},
+		"lines without numbers stop":         {rules: []Rule{{Expect: "saved", Within: ten}}, events: []event{say(5, 1, "saved")}, want: []string{"15 no progress: no line has matched expect 'saved' for 10 s; the last matching line (rank 1, 10 s ago): saved"}},
+		"lines without numbers":              {rules: []Rule{{Expect: "saved", Within: ten}}, events: every(0, 60, 10-1, 5, 1, "saved as ")},
+		"colored lines":                      {rules: []Rule{steps}, events: every(0, 60, 5, 0, 1, "\x1b[1mst\x1b[0mep \x1b[32m")},
+		"output that was held up":            {rules: []Rule{steps}, events: []event{say(1, 0, "step 1"), {at: 10, do: "excuse"}, {at: 19, do: "excuse"}, {at: 28, do: "excuse"}, {at: 37, do: "excuse"}, {at: 46, do: "excuse"}, {at: 55, do: "excuse"}}},
+		"only other lines":                   {rules: []Rule{{FailOn: "loss.*nan"}}, events: every(0, 60, 1, 0, 1, "loss=")},
+		"a forbidden line":                   {rules: []Rule{{FailOn: "loss.*nan"}}, events: []event{say(3, 2, "loss = nan"), say(4, 3, "loss = nan")}, want: []string{"3 failed line: fail-on 'loss.*nan' matched a line of rank 2: loss = nan"}},
+		"a line of an unknown rank":          {rules: []Rule{{FailOn: "nan"}}, events: []event{say(3, NoRank, "nan\x1b[0m\a")}, want: []string{"3 failed line: fail-on 'nan' matched a line: nan?"}},
+		"two rules":                          {rules: []Rule{steps, {FailOn: "nan"}}, events: []event{say(9, 0, "step nan")}, want: []string{"9 failed line: fail-on 'nan' matched a line of rank 0: step nan", "10 no progress: no line has matched expect 'step (\\d+)' in the first 10 s"}},
+		"by rank: one stalls":                {rules: []Rule{byRank}, ranks: 3, events: together(every(0, 60, 5, 0, 1, "step "), every(0, 20, 5, 1, 1, "step "), every(0, 60, 5, 2, 1, "step ")), want: []string{"30 no progress on rank 1: the number of expect 'step (\\d+)' has not grown beyond 5 for 10 s; the last matching line (rank 1, 10 s ago): step 5"}},
+		"by rank: two print nothing":         {rules: []Rule{byRank}, ranks: 3, events: every(0, 60, 5, 0, 1, "step "), want: []string{"10 no progress on rank 1 and 1 more rank: no line has matched expect 'step (\\d+)' in the first 10 s"}},
+		"by rank: one has ended":             {rules: []Rule{byRank}, ranks: 2, events: together(every(0, 60, 5, 0, 1, "step "), every(0, 10, 5, 1, 1, "step "), []event{{at: 12, rank: 1, do: "ended"}})},
+		"by rank: a slow one":                {rules: []Rule{byRank}, ranks: 2, events: together(every(0, 60, 5, 0, 1000, "step "), every(0, 60, 9, 1, 1, "step "))},
+		"by rank: unknown number of ranks":   {rules: []Rule{byRank}, events: together(every(2, 60, 5, 4, 1, "step "), every(2, 20, 5, 7, 1, "step ")), want: []string{"27 no progress on rank 7: the number of expect 'step (\\d+)' has not grown beyond 4 for 10 s; the last matching line (rank 7, 10 s ago): step 4"}},
+		"by rank: no output":                 {rules: []Rule{byRank}, want: []string{"10 no progress: no line has matched expect 'step (\\d+)' in the first 10 s"}},
+		"by rank: a process without a rank":  {rules: []Rule{byRank}, ranks: 1, events: together(every(0, 60, 5, 0, 1, "step "), []event{say(1, NoRank, "step 1")})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, row.want, play(t, row.rules, row.ranks, 60, row.events...))
@@ -65,8 +65,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestNoFalseVerdictOnLinesOutOfOrder shuffles the lines of 1,000 ranks, each up to nine seconds
-// late. Each rank's number grows every second.
+// TestNoFalseVerdictOnLinesOutOfOrder checks that lines out of order cause no verdict. It shuffles
+// the lines of 1,000 ranks, each up to nine seconds late. Each rank's number grows every second.
 func TestNoFalseVerdictOnLinesOutOfOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, byRank := range []bool{false, true} {
@@ -90,13 +90,13 @@ func TestNoFalseVerdictOnLinesOutOfOrder(t *testing.T) {
 			}
 			require.Empty(t, w.Look(now))
 		}
-		require.Len(t, w.Look(start.Add(100*time.Second)), 1, "and when they stop, that is seen")
+		require.Len(t, w.Look(start.Add(100*time.Second)), 1, "a stall is reported when the lines stop")
 	}
 }
 
-// TestItFiresExactlyWhenNothingCounts checks that whatever lines arrive, a rule fires if and only
-// if no number has exceeded all earlier ones within its time.
-func TestItFiresExactlyWhenNothingCounts(t *testing.T) {
+// TestARuleFiresExactlyWhenNoNumberGrows checks that a rule fires if and only if no number has
+// exceeded all earlier numbers within its time, whatever lines arrive.
+func TestARuleFiresExactlyWhenNoNumberGrows(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		var events []event

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fed writes texts to a stream, and returns the lines that matched a fail-on rule.
+// fed writes texts to a stream and returns the lines that matched a fail-on rule.
 func fed(t testing.TB, pattern string, split func([]byte) (int, []byte), texts ...string) (lines []string) {
 	set, err := Compile([]Rule{{FailOn: pattern}})
 	require.NoError(t, err)
@@ -48,19 +48,19 @@ func TestLinesOfAStream(t *testing.T) {
 		texts []string
 		want  []string
 	}{
-		"a whole line":             {texts: []string{"loss nan\n"}, want: []string{"4 loss nan"}},
-		"two pieces":               {texts: []string{"loss n", "an\nloss 3\n"}, want: []string{"4 loss nan"}},
-		"a piece at a time":        {texts: strings.Split("loss 1\nloss nan\nx", ""), want: []string{"4 loss nan"}},
-		"no end":                   {texts: []string{"a\nloss nan"}, want: []string{"4 loss nan"}},
-		"a carriage return":        {texts: []string{"10%\r20% nan\r30%"}, want: []string{"4 20% nan"}},
-		"lines of Windows":         {texts: []string{"nan\r\nloss\r\n"}, want: []string{"4 nan"}},
-		"not across lines":         {texts: []string{"n\nan\nn", "\ran"}},
-		"after much without":       {texts: []string{strings.Repeat("x\n", 1<<16) + "na", "n\n"}, want: []string{"4 nan"}},
-		"beyond 64 KiB":            {texts: []string{strings.Repeat("x", maxLine), "nan\n", "nan\n"}, want: []string{"4 nan"}},
-		"beyond 64 KiB, one piece": {texts: []string{strings.Repeat("x", maxLine) + "nan\n"}},
-		"tags":                     {split: tagged, texts: []string{"[1]loss\n[7]nan\n"}, want: []string{"7 nan"}},
-		"no tag":                   {split: tagged, texts: []string{"[7]loss\nnan\n"}, want: []string{"-1 nan"}},
-		"a bar behind a tag":       {split: tagged, texts: []string{"[7]10%\r2", "0%nan\r"}, want: []string{"7 20%nan"}},
+		"a whole line":               {texts: []string{"loss nan\n"}, want: []string{"4 loss nan"}},
+		"two pieces":                 {texts: []string{"loss n", "an\nloss 3\n"}, want: []string{"4 loss nan"}},
+		"byte by byte":               {texts: strings.Split("loss 1\nloss nan\nx", ""), want: []string{"4 loss nan"}},
+		"no newline at the end":      {texts: []string{"a\nloss nan"}, want: []string{"4 loss nan"}},
+		"a carriage return":          {texts: []string{"10%\r20% nan\r30%"}, want: []string{"4 20% nan"}},
+		"CRLF lines":                 {texts: []string{"nan\r\nloss\r\n"}, want: []string{"4 nan"}},
+		"not across lines":           {texts: []string{"n\nan\nn", "\ran"}},
+		"after many other lines":     {texts: []string{strings.Repeat("x\n", 1<<16) + "na", "n\n"}, want: []string{"4 nan"}},
+		"beyond 64 KiB":              {texts: []string{strings.Repeat("x", maxLine), "nan\n", "nan\n"}, want: []string{"4 nan"}},
+		"beyond 64 KiB, one piece":   {texts: []string{strings.Repeat("x", maxLine) + "nan\n"}},
+		"tags":                       {split: tagged, texts: []string{"[1]loss\n[7]nan\n"}, want: []string{"7 nan"}},
+		"no tag":                     {split: tagged, texts: []string{"[7]loss\nnan\n"}, want: []string{"-1 nan"}},
+		"a progress bar after a tag": {split: tagged, texts: []string{"[7]10%\r2", "0%nan\r"}, want: []string{"7 20%nan"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, row.want, fed(t, "nan", row.split, row.texts...))
@@ -68,7 +68,7 @@ func TestLinesOfAStream(t *testing.T) {
 	}
 }
 
-// FuzzPieces checks that in whatever pieces a stream arrives, the same lines match. They are the
+// FuzzPieces checks that the same lines match in whatever pieces a stream arrives: exactly the
 // lines that match the expression.
 func FuzzPieces(f *testing.F) {
 	f.Add("a nan\nb\rnan", uint8(1))
@@ -92,7 +92,7 @@ func FuzzPieces(f *testing.F) {
 	})
 }
 
-// FuzzLiteral checks that the literal text that is searched first never hides a match.
+// FuzzLiteral checks that the search for literal text, which comes first, never hides a match.
 func FuzzLiteral(f *testing.F) {
 	for _, pattern := range []string{step, "loss.*nan", "(?i)loss.*nan", "(?i)kiss", "(a|b)c+", "a{2,3}b", "x*", "(?i)ſtep", "[Ss]tep", "a|"} {
 		f.Add(pattern, "step step x step 12 step 3")

@@ -28,7 +28,7 @@ func TestAttemptsAreCounted(t *testing.T) {
 
 func TestWithoutRestarts(t *testing.T) {
 	for _, e := range []End{killed, preempted, {Code: 76, Lost: true}} {
-		require.Equal(t, Decision{Counted: true, Next: 1}, account(t, 0, Default).Decide(e), "as if there were no such thing")
+		require.Equal(t, Decision{Counted: true, Next: 1}, account(t, 0, Default).Decide(e), "without restarts, no decision mentions them")
 	}
 }
 
@@ -39,7 +39,7 @@ func TestPermanent(t *testing.T) {
 		require.Contains(t, d.Sentence, "permanent")
 		require.Equal(t, "--restart-on=+"+list+" adds it to what is retried by default", d.Hint)
 		d = account(t, 3, "+"+list).Decide(e)
-		require.True(t, d.Again, "the hint works")
+		require.True(t, d.Again, "the flag of the hint makes the failure retryable")
 	}
 }
 
@@ -67,7 +67,8 @@ func TestPreemptionCountsBeforeTheCode(t *testing.T) {
 	}
 }
 
-// In whatever order preemptions and failures come, a run whose attempts are all brief ends.
+// TestNothingIsRetriedForEver checks that a run whose attempts are all brief ends, in whatever
+// order preemptions and failures come.
 func TestNothingIsRetriedForEver(t *testing.T) {
 	for _, ends := range [][]End{{{Code: 143, Preempted: true}}, {{Code: 137}}, {{Code: 143, Preempted: true}, {Code: 137}}} {
 		a := account(t, 3, Default)

@@ -52,5 +52,5 @@ func TestMode(t *testing.T) {
 	}
 	var m Mode
 	require.ErrorContains(t, m.Set("dry"), "want on, off or dry-run")
-	require.NoError(t, Add(nil, Off, nil), "nothing is added")
+	require.NoError(t, Add(nil, Off, nil), "mode off must add nothing")
 }

@@ -16,10 +16,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// noon is when stories begin.
+// noon returns the time at which each test starts.
 func noon() metav1.Time { return metav1.NewTime(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)) }
 
-// anObject returns an object of a kind with these replicas: "Master 1 OnFailure, Worker 2 Never".
+// anObject returns an object of a kind with these numbers of replicas.
 func anObject(t *testing.T, k kind, replicas map[string]int) *unstructured.Unstructured {
 	t.Helper()
 	specs := map[string]any{}
@@ -39,7 +39,7 @@ func anObject(t *testing.T, k kind, replicas map[string]int) *unstructured.Unstr
 	return o
 }
 
-// container returns the name of the container that counts for the kind's operator.
+// container returns the name of the container that the kind's operator watches.
 func container(k kind) string {
 	return map[string]string{"PyTorchJob": "pytorch", "TFJob": "tensorflow", "XGBoostJob": "xgboost", "PaddleJob": "paddle", "JAXJob": "jax", "MXJob": "mxnet", "MPIJob": "mpi"}[k.name]
 }
@@ -55,7 +55,7 @@ func aKind(t *testing.T, name, version string) kind {
 	return kind{}
 }
 
-// role returns the counts of one role of a LaunchJob: ready pods, and ended ones.
+// role returns the status of one role of a LaunchJob, with its numbers of ready and ended pods.
 func role(name string, ready, succeeded, failed int32) v1alpha1.RoleStatus {
 	return v1alpha1.RoleStatus{Name: name, Desired: ready + succeeded + failed, Active: ready, Ready: ready, Succeeded: succeeded, Failed: failed}
 }

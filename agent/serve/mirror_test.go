@@ -42,7 +42,7 @@ func loses(o *unstructured.Unstructured, j *v1alpha1.LaunchJobStatus, roles []st
 	j.Roles[len(j.Roles)-1] = v1alpha1.RoleStatus{Name: roles[len(roles)-1], Desired: 1}
 }
 
-// succeeds ends the pod of the first role; the others still run.
+// succeeds ends the pod of the first role with success. The pods of other roles still run.
 func succeeds(o *unstructured.Unstructured, j *v1alpha1.LaunchJobStatus, roles []string) {
 	runs(o, j, roles)
 	end := at(100)
@@ -66,7 +66,7 @@ func waits(o *unstructured.Unstructured, j *v1alpha1.LaunchJobStatus, roles []st
 	*j = v1alpha1.LaunchJobStatus{Phase: v1alpha1.PhaseWaiting}
 }
 
-// stories returns the lives of jobs.
+// stories returns the events of jobs, in order.
 func stories() map[string][]step {
 	return map[string][]step{
 		"1 to its end":        {{"made", waits}, {"runs", runs}, {"loses a pod", loses}, {"runs again", runs}, {"succeeds", succeeds}, {"fails afterwards", fails}},
@@ -77,7 +77,7 @@ func stories() map[string][]step {
 	}
 }
 
-// cases returns the kinds, and the replicas on which their operators' statuses depend.
+// cases returns the kinds, with replicas for each variant of their operators' statuses.
 func cases() map[string]struct {
 	kind     string
 	version  string
@@ -102,7 +102,8 @@ func cases() map[string]struct {
 	}
 }
 
-// TestStatuses compares the status of each kind in each life with a golden file.
+// TestStatuses compares the status of each kind, after each event of each story, with a golden
+// file.
 func TestStatuses(t *testing.T) {
 	for name, c := range cases() {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +120,7 @@ func TestStatuses(t *testing.T) {
 				for i, step := range stories()[story] {
 					step.do(o, &j, roles)
 					s = newStatus(k, o, s, j, at(i))
-					require.Equal(t, s, newStatus(k, o, s, j, at(i+1)), "%s, %s: it says something else without a reason", story, step.what)
+					require.Equal(t, s, newStatus(k, o, s, j, at(i+1)), "%s, %s: the status changed without a reason", story, step.what)
 					fmt.Fprintf(&out, "--- # %s: %s\n%s", story[2:], step.what, text(t, s))
 				}
 			}
@@ -134,8 +135,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestStatusGoesThroughAnObject checks that a status that was written to an object reads back the
-// same.
+// TestStatusGoesThroughAnObject checks that a status that is written to an object can be read back.
 func TestStatusGoesThroughAnObject(t *testing.T) {
 	k := aKind(t, "PyTorchJob", "v1")
 	o := anObject(t, k, map[string]int{"Master": 1})

@@ -12,10 +12,10 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// TestOperatorSaysTheSame checks that for the same counts, the status is that of
-// training-operator's own code (test/lab/kubeflow/statuses): conditions in their order, reasons,
-// and messages. Our messages may have an addition at the end.
-func TestOperatorSaysTheSame(t *testing.T) {
+// TestStatusMatchesTheOperator checks that our status for the same counts is that of
+// training-operator's own code (test/lab/kubeflow/statuses): the same conditions in the same order,
+// with the same reasons and messages. Our messages may have an addition at the end.
+func TestStatusMatchesTheOperator(t *testing.T) {
 	var lives []struct {
 		Name, Kind, Restart string
 		Replicas            map[string]int
@@ -50,7 +50,7 @@ func TestOperatorSaysTheSame(t *testing.T) {
 					}
 				}
 				s = newStatus(k, o, s, job, at(i))
-				require.Equal(t, created, s.Conditions[0].Type, "which the operator writes elsewhere")
+				require.Equal(t, created, s.Conditions[0].Type, "the operator sets this condition elsewhere")
 				require.Len(t, s.Conditions[1:], len(step.Conditions))
 				for j, theirs := range step.Conditions {
 					ours := s.Conditions[j+1]

@@ -30,7 +30,7 @@ func isRunning() v1alpha1.LaunchJobStatus {
 	return v1alpha1.LaunchJobStatus{Phase: v1alpha1.PhaseRunning, Roles: []v1alpha1.RoleStatus{role("master", 1, 0, 0), role("worker", 2, 0, 0)}}
 }
 
-// TestServed plays the life of one object.
+// TestServed runs one object from its creation to its success.
 func TestServed(t *testing.T) {
 	k, o := aTorch(t)
 	w := newWorld(t, k, o)
@@ -42,7 +42,7 @@ func TestServed(t *testing.T) {
 	require.Equal(t, "init", job.Spec.Agent.Delivery)
 	require.Nil(t, job.Spec.RunPolicy.TTLSecondsAfterFinished)
 	require.Equal(t, "Created=True(PyTorchJobCreated) ", line(w.status()))
-	require.Equal(t, []string{"create pi", "status pi"}, w.log, "one write of the status")
+	require.Equal(t, []string{"create pi", "status pi"}, w.log, "the status is written once")
 
 	w.tells(isRunning())
 	w.settle()
@@ -58,7 +58,8 @@ func TestServed(t *testing.T) {
 	}, w.heard())
 }
 
-// TestKilledBetweenAnyTwoWrites checks that the remaining objects are the same in all cases.
+// TestKilledBetweenAnyTwoWrites kills the controller at each of its writes, before and after the
+// API server has made it. The remaining objects are the same in all cases.
 func TestKilledBetweenAnyTwoWrites(t *testing.T) {
 	live := func(at int, after bool) (string, int) {
 		k, o := aTorch(t)
@@ -101,18 +102,18 @@ func TestConsent(t *testing.T) {
 		confined                     bool
 		served                       bool
 	}{
-		"nobody says anything":                     {"", "", "", false, false},
-		"the object":                               {"true", "", "", false, true},
-		"the namespace":                            {"", "true", "", false, true},
-		"the object does not want it":              {"false", "true", "", false, false},
-		"a namespace that does not":                {"", "false", "", false, false},
-		"the object though the namespace does not": {"true", "false", "", false, true},
-		"managed by Kueue elsewhere":               {"true", "", "kueue.x-k8s.io/multikueue", false, false},
-		"managed by its own operator":              {"true", "true", "kubeflow.org/training-operator", false, false},
-		"managed by Muster":                        {"", "true", "muster.dev/controller", false, true},
-		"managed by Muster, without a label":       {"", "", "muster.dev/controller", false, false},
-		"a namespace that cannot be read":          {"", "true", "", true, false},
-		"a confined controller":                    {"true", "", "", true, true},
+		"no label":                                   {"", "", "", false, false},
+		"label on the object":                        {"true", "", "", false, true},
+		"label on the namespace":                     {"", "true", "", false, true},
+		"the object opts out":                        {"false", "true", "", false, false},
+		"the namespace opts out":                     {"", "false", "", false, false},
+		"the object opts in, the namespace opts out": {"true", "false", "", false, true},
+		"managed by Kueue elsewhere":                 {"true", "", "kueue.x-k8s.io/multikueue", false, false},
+		"managed by its own operator":                {"true", "true", "kubeflow.org/training-operator", false, false},
+		"managed by Muster":                          {"", "true", "muster.dev/controller", false, true},
+		"managed by Muster, without a label":         {"", "", "muster.dev/controller", false, false},
+		"an unreadable namespace":                    {"", "true", "", true, false},
+		"a confined controller":                      {"true", "", "", true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k, o := aTorch(t)
@@ -155,14 +156,14 @@ func TestForeign(t *testing.T) {
 		writes()
 		w.settle()
 		require.Nil(t, w.job())
-		require.Equal(t, "MusterServes=False(OwnedByAnotherOperator) Created=True(PyTorchJobCreated) Running=True(PyTorchJobRunning) ", line(w.status()), "columns show the last")
+		require.Equal(t, "MusterServes=False(OwnedByAnotherOperator) Created=True(PyTorchJobCreated) Running=True(PyTorchJobRunning) ", line(w.status()), "kubectl's columns show the last condition")
 		require.Equal(t, "left alone: its status is written by training-operator", w.status().Conditions[0].Message)
 		kept, _, _ := unstructured.NestedString(w.object().Object, "status", "ofTheirOwn")
 		require.Equal(t, "kept", kept)
 		require.Len(t, w.heard(), 1)
-		writes() // and removes our condition
+		writes() // this write also removes our condition
 		w.settle()
-		require.Equal(t, []string{"status pi"}, w.log, "nobody is fought with")
+		require.Equal(t, []string{"status pi"}, w.log, "the controller does not fight over the status")
 		require.Empty(t, w.heard())
 	})
 	for _, child := range []client.Object{&corev1.Pod{}, &corev1.Service{}} {
@@ -180,21 +181,21 @@ func TestForeign(t *testing.T) {
 			require.Contains(t, heard[0], "pi-master-0 was made by another operator")
 		})
 	}
-	t.Run("too late", func(t *testing.T) {
+	t.Run("pods appear later", func(t *testing.T) {
 		k, o := aTorch(t)
 		w := newWorld(t, k, o)
 		w.settle()
 		w.tells(v1alpha1.LaunchJobStatus{Phase: v1alpha1.PhaseWaiting, Reason: "NameTaken"})
 		w.settle()
-		require.NotNil(t, w.job(), "somebody else's, but no operator's")
+		require.NotNil(t, w.job(), "the existing object does not belong to an operator")
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "hpc", Name: "pi-master-0",
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "kubeflow.org/v1", Kind: k.name, Name: "pi", UID: o.GetUID()}}}}
 		require.NoError(t, w.truth.Create(t.Context(), pod))
 		w.settle()
-		require.Nil(t, w.job(), "the other operator's pods are there: it has the object")
+		require.Nil(t, w.job(), "the other operator owns the object, because its pods exist")
 		require.Equal(t, "MusterServes=False(OwnedByAnotherOperator) Created=True(PyTorchJobCreated) ", line(w.status()))
 	})
-	t.Run("later", func(t *testing.T) {
+	t.Run("new object", func(t *testing.T) {
 		k, o := aTorch(t)
 		o.SetCreationTimestamp(noon())
 		w := newWorld(t, k, o)
@@ -206,17 +207,17 @@ func TestForeign(t *testing.T) {
 		w.settle()
 		require.NotNil(t, w.job())
 	})
-	t.Run("asked for", func(t *testing.T) {
+	t.Run("managed by Muster", func(t *testing.T) {
 		k, o := aTorch(t)
 		o.SetCreationTimestamp(noon())
 		set(t, o, "muster.dev/controller", "runPolicy", "managedBy")
 		w := newWorld(t, k, o)
 		w.settle()
-		require.NotNil(t, w.job(), "nobody else looks at it")
+		require.NotNil(t, w.job(), "an object managed by Muster is served at once")
 	})
 }
 
-// TestFollows checks that the LaunchJob changes with the object.
+// TestFollows checks that the LaunchJob follows changes of the object.
 func TestFollows(t *testing.T) {
 	k, o := aTorch(t)
 	set(t, o, true, "runPolicy", "suspend")
@@ -224,7 +225,7 @@ func TestFollows(t *testing.T) {
 	w.settle()
 	require.True(t, w.job().Spec.RunPolicy.Suspend)
 	require.Equal(t, "Created=True(PyTorchJobCreated) Suspended=True(PyTorchJobSuspended) ", line(w.status()))
-	w.change(func(o *unstructured.Unstructured) { // like a queue that admits it
+	w.change(func(o *unstructured.Unstructured) { // like a queue that admits the job
 		set(t, o, map[string]any{"pool": "a"}, k.specs, "Worker", "template", "spec", "nodeSelector")
 		set(t, o, false, "runPolicy", "suspend")
 	})
@@ -242,13 +243,14 @@ func TestFollows(t *testing.T) {
 	w.settle()
 	require.Equal(t, int64(60), *w.job().Spec.RunPolicy.ActiveDeadlineSeconds)
 	require.Equal(t, int32(2), *w.job().Spec.Workers)
-	require.Equal(t, map[string]string{"pool": "a"}, w.job().Spec.Roles[1].Template.Spec.NodeSelector, "its pods are there")
+	require.Equal(t, map[string]string{"pool": "a"}, w.job().Spec.Roles[1].Template.Spec.NodeSelector, "the template of existing pods must not change")
 	heard := w.heard()
 	require.Len(t, heard, 1)
 	require.Contains(t, heard[0], "Warning ChangeNotCarried workers can be changed only in an elastic job")
 }
 
-// TestOffAndOn checks that without the label the LaunchJob keeps running, but is not mirrored.
+// TestOffAndOn checks that without the label the LaunchJob keeps running, but the object's status
+// is not updated.
 func TestOffAndOn(t *testing.T) {
 	k, o := aTorch(t)
 	w := newWorld(t, k, o)
@@ -263,7 +265,7 @@ func TestOffAndOn(t *testing.T) {
 	require.True(t, w.status().is(running))
 }
 
-// TestCannotBeServed checks that the condition says why.
+// TestCannotBeServed checks that the condition has the reason why an object cannot be served.
 func TestCannotBeServed(t *testing.T) {
 	t.Run("no command", func(t *testing.T) {
 		k := aKind(t, "MPIJob", "v2beta1")
@@ -278,7 +280,7 @@ func TestCannotBeServed(t *testing.T) {
 		require.Contains(t, w.status().find(hasFailed).Message, "spec.mpiReplicaSpecs.Launcher.template.spec.containers[0].command: ")
 		require.NotNil(t, w.status().CompletionTime)
 	})
-	t.Run("no pods can be made of it", func(t *testing.T) {
+	t.Run("the LaunchJob is refused", func(t *testing.T) {
 		k, o := aTorch(t)
 		w := newWorld(t, k, o)
 		w.settle()
@@ -295,7 +297,7 @@ func TestCannotBeServed(t *testing.T) {
 		w.settle()
 		require.Contains(t, w.status().find(hasFailed).Message, "LaunchJob pi exists and does not belong to this object")
 	})
-	t.Run("the name is about to be free", func(t *testing.T) {
+	t.Run("the old owner's LaunchJob still has the name", func(t *testing.T) {
 		k, o := aTorch(t)
 		before := o.DeepCopy()
 		before.SetUID("before")
@@ -308,7 +310,8 @@ func TestCannotBeServed(t *testing.T) {
 	})
 }
 
-// TestExpires checks that a finished object is deleted after its time, if its operator did that.
+// TestExpires checks that a finished object is deleted after its time to live, if its operator did
+// that.
 func TestExpires(t *testing.T) {
 	k, o := aTorch(t)
 	set(t, o, int64(3600), "runPolicy", "ttlSecondsAfterFinished")
@@ -343,6 +346,6 @@ func TestDryRun(t *testing.T) {
 	require.Contains(t, out.String(), `value: "90"`)
 	require.NotContains(t, out.String(), "hunter2")
 	var made v1alpha1.LaunchJob
-	require.NoError(t, yaml.UnmarshalStrict([]byte(out.String()), &made), "it can be applied")
+	require.NoError(t, yaml.UnmarshalStrict([]byte(out.String()), &made), "the output must be a valid LaunchJob")
 	require.Equal(t, "pi", made.Name)
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// world is an API server in memory with one object, and a controller that may be killed.
+// world holds an API server in memory with one object, and a controller that may be killed.
 type world struct {
 	t      *testing.T
 	kind   kind
@@ -33,8 +33,8 @@ type world struct {
 	events *events.FakeRecorder
 	r      *Reconciler
 	log    []string // writes of the controller
-	killAt int      // write at which it is killed; 0: never
-	after  bool     // kill it after the API server has made the write
+	killAt int      // number of the write at which the controller is killed; 0 means never
+	after  bool     // kill the controller after the API server has made the write
 	dead   bool
 }
 
@@ -106,7 +106,7 @@ func (w *world) mortal() client.Client {
 
 var key = client.ObjectKey{Namespace: "hpc", Name: "pi"}
 
-// settle reconciles until nothing is written anymore. After a kill it starts another controller.
+// settle reconciles until a reconcile writes nothing. After a kill it starts another controller.
 func (w *world) settle() {
 	w.t.Helper()
 	for range 20 {
@@ -122,7 +122,7 @@ func (w *world) settle() {
 		}
 		w.clock.SetTime(w.clock.Now().Add(time.Second))
 	}
-	w.t.Fatalf("it writes and writes: %v", w.log)
+	w.t.Fatalf("the controller never stops writing: %v", w.log)
 }
 
 func (w *world) object() *unstructured.Unstructured {
@@ -150,7 +150,7 @@ func (w *world) job() *v1alpha1.LaunchJob {
 	return job
 }
 
-// change edits the object like its user.
+// change edits the object like a user.
 func (w *world) change(edit func(o *unstructured.Unstructured)) {
 	o := w.object()
 	edit(o)
@@ -165,7 +165,7 @@ func (w *world) tells(status v1alpha1.LaunchJobStatus) {
 	require.NoError(w.t, w.truth.Status().Update(w.t.Context(), job, client.FieldOwner("muster-controller")))
 }
 
-// heard returns the events so far.
+// heard returns the events since the last call.
 func (w *world) heard() (all []string) {
 	for {
 		select {

@@ -19,7 +19,7 @@ import (
 	"github.com/musterhq/muster/agent/submit"
 )
 
-// kindOf returns the kinds of setting for a field.
+// kindOf returns the kinds of settings that fit a field.
 func kindOf(field any) []settings.Kind {
 	switch field.(type) {
 	case *int:
@@ -43,7 +43,7 @@ func TestEverySettingHasItsField(t *testing.T) {
 	for name, row := range map[string]struct {
 		target any
 		verb   settings.Verb
-		all    bool // each has a field; otherwise, flags without one go into the launcher's environment
+		all    bool // each setting must have a field; otherwise, a flag without a field goes into the launcher's environment
 	}{
 		"join":   {&join.Config{}, settings.OfJoin, true},
 		"run":    {&config.Config{}, settings.OfRun, true},
@@ -60,12 +60,12 @@ func TestEverySettingHasItsField(t *testing.T) {
 			}
 			delete(fields, s.Name)
 		}
-		require.Empty(t, fields, "%s: fields whose setting is not in the table", name)
+		require.Empty(t, fields, "%s: fields without a setting in the table", name)
 	}
 }
 
-// TestEveryFieldOfALaunchJobIsThere checks that the paths in the table exist in the LaunchJob.
-func TestEveryFieldOfALaunchJobIsThere(t *testing.T) {
+// TestEveryFieldOfALaunchJobExists checks that the paths in the table exist in the LaunchJob.
+func TestEveryFieldOfALaunchJobExists(t *testing.T) {
 	for _, s := range slices.AppendSeq(slices.Collect(settings.Of(settings.OfRun)), settings.Of(settings.OfJoin)) {
 		if s.Field == "" {
 			continue

@@ -89,7 +89,7 @@ func TestParsePySpy(t *testing.T) {
 	}
 }
 
-// shown returns a rank whose frames a program of the image has printed.
+// shown returns a rank whose stack was printed by a program of the image.
 func shown(n int, state, by, text string) Rank {
 	letter, call, _ := strings.Cut(state, " ")
 	rec := wire.StackRecord{By: by, Native: []byte(text), Process: wire.ProcessRecord{PID: 40 + n, Command: "train", Rank: fmt.Sprint(n), State: letter, Call: call, Threads: 1}}
@@ -99,7 +99,8 @@ func shown(n int, state, by, text string) Rank {
 	return New(fmt.Sprintf("rank %d", n), n, fmt.Sprintf("w%d", n), rec)
 }
 
-// C ranks are named like Python ranks. A wait in MPI counts as a wait, although it polls.
+// TestNativeVerdict checks that C ranks are named like Python ranks, and that a wait in MPI counts
+// as a wait, although it polls.
 func TestNativeVerdict(t *testing.T) {
 	inMPI := "TID 1:\n#0  0x1 opal_progress - /usr/lib/libopen-pal.so.40\n#1  0x1 PMPI_Allreduce - /usr/lib/libmpi.so.40\n#2  0x1 step - /app/train\n"
 	for name, c := range map[string]struct {
@@ -108,9 +109,9 @@ func TestNativeVerdict(t *testing.T) {
 	}{
 		"a lock in C, and MPI that polls": {[]Rank{mpi(shown(0, "R", "eu-stack", inMPI)), mpi(shown(1, "S futex", "eu-stack", euStack))},
 			"rank 0 on w0 is waiting in MPI_Allreduce in step; rank 1 on w1 is not waiting: waiting for a lock at train.c:6 ns::load(int, void (*)(int)). Look at rank 1 first."},
-		"a stopped Python, by py-spy": {[]Rank{rank(0, "S futex", allReduce), shown(1, "T", "py-spy", pySpy)},
+		"a stopped Python rank, by py-spy": {[]Rank{rank(0, "S futex", allReduce), shown(1, "T", "py-spy", pySpy)},
 			"rank 0 on w0 is waiting in all_reduce at train.py:40 step; rank 1 on w1 is not waiting: stopped, as by SIGSTOP at train (1).py:31 one. Look at rank 1 first."},
-		"MPI_Test is no wait": {[]Rank{mpi(shown(0, "R", "gdb", strings.ReplaceAll(inMPI, "Allreduce", "Test"))), shown(1, "S clock_nanosleep", "gdb", gdb)}, ""},
+		"MPI_Test is not a wait": {[]Rank{mpi(shown(0, "R", "gdb", strings.ReplaceAll(inMPI, "Allreduce", "Test"))), shown(1, "S clock_nanosleep", "gdb", gdb)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, OfHang(c.ranks).Sentence) })
 	}
@@ -135,8 +136,9 @@ func TestNativeLines(t *testing.T) {
 	}, Lines([]Rank{shown(0, "S futex", "eu-stack", euStack), shown(1, "S futex", "gdb", gdb), same}, nil))
 }
 
-// Ranks that poll in the same MPI function are one line, wherever below it they are.
-func TestRanksThatPollInMPIAreSaidOnce(t *testing.T) {
+// TestRanksThatPollInMPIAreGrouped checks that ranks that poll in the same MPI function are one
+// line, wherever below that function they are.
+func TestRanksThatPollInMPIAreGrouped(t *testing.T) {
 	const step = "#1  0x1 PMPI_Allreduce - /usr/lib/libmpi.so.40\n#2  0x1 step - /app/train\n"
 	lines := Lines([]Rank{
 		shown(0, "R", "eu-stack", "TID 1:\n#0  0x1 opal_progress - /usr/lib/libopen-pal.so.40\n"+step),

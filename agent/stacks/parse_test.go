@@ -22,13 +22,13 @@ func TestParse(t *testing.T) {
 		text string
 		want []Thread
 	}{
-		"nothing":        {"", nil},
-		"two threads":    {twoThreads, []Thread{{Frames: []Frame{{File: "/usr/lib/python3.11/threading.py", Line: 324, Func: "wait"}, {File: "/usr/lib/python3.11/queue.py", Line: 171, Func: "get"}}}, {Current: true, Frames: train}}},
-		"no frame":       {"Current thread 0x1 (most recent call first):\n  <no Python frame>\n", []Thread{{Current: true}}},
-		"cut":            {"Current thread 0x1 (most recent call first):\n  File \"a.py\", line 3 in f\n  File \"a.p", []Thread{{Current: true, Frames: []Frame{{File: "a.py", Line: 3, Func: "f"}}}}},
-		"line not known": {"Thread 0x1 (most recent call first):\n  File \"a.py\", line ??? in f\n  ...\n", []Thread{{Frames: []Frame{{File: "a.py", Line: 0, Func: "f"}}}}},
-		"odd names":      {"Thread 0x1 (most recent call first):\n  File \"a\", line 1 in b\", line 3 in f\x1b[31m\n", []Thread{{Frames: []Frame{{File: `a", line 1 in b`, Line: 3, Func: "f?[31m"}}}}},
-		"no stack":       {"  File \"a.py\", line 3 in f\nhello (most recent call first):\n  File \"a.py\", line -3 in f\n", nil},
+		"nothing":      {"", nil},
+		"two threads":  {twoThreads, []Thread{{Frames: []Frame{{File: "/usr/lib/python3.11/threading.py", Line: 324, Func: "wait"}, {File: "/usr/lib/python3.11/queue.py", Line: 171, Func: "get"}}}, {Current: true, Frames: train}}},
+		"no frame":     {"Current thread 0x1 (most recent call first):\n  <no Python frame>\n", []Thread{{Current: true}}},
+		"cut":          {"Current thread 0x1 (most recent call first):\n  File \"a.py\", line 3 in f\n  File \"a.p", []Thread{{Current: true, Frames: []Frame{{File: "a.py", Line: 3, Func: "f"}}}}},
+		"unknown line": {"Thread 0x1 (most recent call first):\n  File \"a.py\", line ??? in f\n  ...\n", []Thread{{Frames: []Frame{{File: "a.py", Line: 0, Func: "f"}}}}},
+		"odd names":    {"Thread 0x1 (most recent call first):\n  File \"a\", line 1 in b\", line 3 in f\x1b[31m\n", []Thread{{Frames: []Frame{{File: `a", line 1 in b`, Line: 3, Func: "f?[31m"}}}}},
+		"no stack":     {"  File \"a.py\", line 3 in f\nhello (most recent call first):\n  File \"a.py\", line -3 in f\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, Parse([]byte(c.text))) })
 	}

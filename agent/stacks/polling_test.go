@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// in puts a rank into an MPI call.
+// in returns the rank in an MPI call.
 func in(call string, r Rank) Rank {
 	r.Record.MPI, r.Record.MPICall = true, call
 	return r

@@ -10,14 +10,15 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// rank returns a Python rank in a state and a call, "S futex", with a text of faulthandler.
+// rank returns a Python rank in a state and a system call, such as "S futex", with a text of
+// faulthandler.
 func rank(n int, state, text string) Rank {
 	letter, call, _ := strings.Cut(state, " ")
 	return New(fmt.Sprintf("rank %d", n), n, fmt.Sprintf("w%d", n), wire.StackRecord{Text: []byte(text),
 		Process: wire.ProcessRecord{PID: 40 + n, Command: "python3", Rank: fmt.Sprint(n), State: letter, Call: call, Threads: 1}})
 }
 
-// stack returns the text for frames "file:line func".
+// stack returns a text of faulthandler for frames of the form "file:line func".
 func stack(frames ...string) string {
 	text := "Current thread 0x1 (most recent call first):\n"
 	for _, f := range frames {
@@ -60,26 +61,26 @@ func TestHangVerdict(t *testing.T) {
 			"rank 1 on w1 is waiting in all_reduce at train.py:40 step; rank 0 on w0 is not waiting: running at train.py:31 load_batch. Look at rank 0 first."},
 		"stopped, without a stack": {[]Rank{rank(0, "T", ""), rank(1, "S futex", allReduce)},
 			"rank 1 on w1 is waiting in all_reduce at train.py:40 step; rank 0 on w0 is not waiting: stopped, as by SIGSTOP. Look at rank 0 first."},
-		"reads from a pipe, the other from a socket": {[]Rank{rank(0, "S read", load), peer(rank(1, "S recvfrom", plainStep), "10.0.0.7:80", false)},
+		"one reads from a pipe, another from a socket": {[]Rank{rank(0, "S read", load), peer(rank(1, "S recvfrom", plainStep), "10.0.0.7:80", false)},
 			"rank 1 on w1 is waiting for 10.0.0.7:80 at train.py:40 step; rank 0 on w0 is not waiting: reading from a pipe or a file at train.py:31 load_batch. Look at rank 0 first."},
 		"computes below a wrapper of torch.distributed": {[]Rank{rank(0, "R", fsdp), rank(1, "S futex", allReduce)},
 			"rank 1 on w1 is waiting in all_reduce at train.py:40 step; rank 0 on w0 is not waiting: running at train.py:12 forward. Look at rank 0 first."},
-		"a lock is less sure than a sleep": {[]Rank{rank(0, "S futex", plainStep), rank(1, "S clock_nanosleep", load), rank(2, "S futex", allReduce)},
+		"a lock is weaker evidence than a sleep": {[]Rank{rank(0, "S futex", plainStep), rank(1, "S clock_nanosleep", load), rank(2, "S futex", allReduce)},
 			"rank 2 on w2 is waiting in all_reduce at train.py:40 step; rank 1 on w1 is not waiting: sleeping at train.py:31 load_batch. Look at rank 1 first."},
-		"computing is less sure than reading": {[]Rank{rank(0, "R", plainStep), rank(1, "S read", load), rank(2, "S futex", allReduce)},
+		"computing is weaker evidence than reading": {[]Rank{rank(0, "R", plainStep), rank(1, "S read", load), rank(2, "S futex", allReduce)},
 			"rank 2 on w2 is waiting in all_reduce at train.py:40 step; rank 1 on w1 is not waiting: reading from a pipe or a file at train.py:31 load_batch. Look at rank 1 first."},
-		"a peer that left": {[]Rank{rank(0, "S futex", allReduce), peer(rank(1, "S recvfrom", plainStep), "10.0.0.7:80", true)},
+		"a peer that closed the connection": {[]Rank{rank(0, "S futex", allReduce), peer(rank(1, "S recvfrom", plainStep), "10.0.0.7:80", true)},
 			"rank 1 on w1 at train.py:40 step is waiting for 10.0.0.7:80, which has closed the connection"},
-		"MPI: one of three stands apart": {[]Rank{mpi(rank(0, "R", plainStep)), mpi(rank(1, "R", load)), mpi(rank(2, "R", plainStep))},
+		"MPI: one of three differs": {[]Rank{mpi(rank(0, "R", plainStep)), mpi(rank(1, "R", load)), mpi(rank(2, "R", plainStep))},
 			"ranks 0, 2 are at train.py:40 step; rank 1 on w1 differs: running: computing, or polling in MPI at train.py:31 load_batch. Look at rank 1 first."},
-		"MPI: one of two may be either": {[]Rank{mpi(rank(0, "R", plainStep)), mpi(rank(1, "R", load))}, ""},
+		"MPI: two that differ":          {[]Rank{mpi(rank(0, "R", plainStep)), mpi(rank(1, "R", load))}, ""},
 		"all wait":                      {[]Rank{rank(0, "S futex", allReduce), rank(1, "S futex", allReduce)}, ""},
 		"all wait, in different places": {[]Rank{rank(0, "S futex", allReduce), rank(1, "S futex", allReduce), rank(2, "S recvfrom", plainStep)}, ""},
 		"all do the same":               {[]Rank{rank(0, "S clock_nanosleep", load), rank(1, "S clock_nanosleep", load)}, ""},
 		"most do not wait":              {[]Rank{rank(0, "R", load), rank(1, "R", plainStep), rank(2, "S futex", allReduce)}, ""},
-		"nothing is known":              {[]Rank{rank(0, "S", ""), rank(1, "S", "")}, ""},
-		"nobody":                        {nil, ""},
-		"one":                           {[]Rank{rank(0, "S clock_nanosleep", load)}, ""},
+		"no stacks":                     {[]Rank{rank(0, "S", ""), rank(1, "S", "")}, ""},
+		"no ranks":                      {nil, ""},
+		"one rank":                      {[]Rank{rank(0, "S clock_nanosleep", load)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, OfHang(c.ranks).Sentence) })
 	}
@@ -94,19 +95,19 @@ func TestFailureVerdict(t *testing.T) {
 		ranks []Rank
 		want  string
 	}{
-		"the other sleeps": {nccl, []Rank{rank(0, "S clock_nanosleep", load)},
+		"the other rank sleeps": {nccl, []Rank{rank(0, "S clock_nanosleep", load)},
 			failed + " (timed out in allreduce); rank 0 on w0 was not waiting: sleeping at train.py:31 load_batch. Look at rank 0 first."},
-		"of many one sleeps": {gloo, []Rank{rank(0, "S clock_nanosleep", load), rank(2, "S futex", allReduce), rank(3, "S futex", allReduce)},
+		"one of many sleeps": {gloo, []Rank{rank(0, "S clock_nanosleep", load), rank(2, "S futex", allReduce), rank(3, "S futex", allReduce)},
 			failed + " (timed out in all_reduce); rank 0 on w0 was not waiting: sleeping at train.py:31 load_batch. Look at rank 0 first."},
 		"another is about to fail": {gloo, []Rank{rank(0, "R", plainStep), rank(2, "S read", load)},
 			failed + " (timed out in all_reduce); rank 2 on w2 was not waiting: reading from a pipe or a file at train.py:31 load_batch. Look at rank 2 first."},
-		"all wait":                        {gloo, []Rank{rank(0, "S futex", allReduce), rank(2, "S futex", allReduce)}, failed + " (timed out in all_reduce)"},
-		"a socket":                        {[]string{"TimeoutError: timed out"}, []Rank{rank(0, "S read", load)}, failed + " (timed out); rank 0 on w0 was not waiting: reading from a pipe or a file at train.py:31 load_batch. Look at rank 0 first."},
-		"a library, in what is not known": {gloo[1:], nil, failed + " (timed out while it waited for others)"},
-		"a bug of its own":                {[]string{"ValueError: NaN"}, []Rank{rank(0, "S clock_nanosleep", load)}, ""},
-		"a timeout of no peers":           {[]string{"requests.exceptions.ReadTimeout: HTTPS: Read timed out."}, []Rank{rank(0, "S clock_nanosleep", load)}, ""},
-		"without last words":              {nil, []Rank{rank(0, "S clock_nanosleep", load)}, ""},
-		"nobody lives":                    {gloo, nil, failed + " (timed out in all_reduce)"},
+		"all wait":                          {gloo, []Rank{rank(0, "S futex", allReduce), rank(2, "S futex", allReduce)}, failed + " (timed out in all_reduce)"},
+		"a socket":                          {[]string{"TimeoutError: timed out"}, []Rank{rank(0, "S read", load)}, failed + " (timed out); rank 0 on w0 was not waiting: reading from a pipe or a file at train.py:31 load_batch. Look at rank 0 first."},
+		"an unknown operation of a library": {gloo[1:], nil, failed + " (timed out while it waited for others)"},
+		"a bug in the rank":                 {[]string{"ValueError: NaN"}, []Rank{rank(0, "S clock_nanosleep", load)}, ""},
+		"a timeout that is not about peers": {[]string{"requests.exceptions.ReadTimeout: HTTPS: Read timed out."}, []Rank{rank(0, "S clock_nanosleep", load)}, ""},
+		"no last output":                    {nil, []Rank{rank(0, "S clock_nanosleep", load)}, ""},
+		"no rank is alive":                  {gloo, nil, failed + " (timed out in all_reduce)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, c.want, OfFailure(Failure{Sentence: failed, Tail: c.tail}, c.ranks).Sentence)
@@ -114,7 +115,8 @@ func TestFailureVerdict(t *testing.T) {
 	}
 }
 
-// The output of mpirun has the lines of all ranks: if it shows several causes, none is certain.
+// TestFailureVerdictOfMixedLines checks that the verdict names no cause if the output of mpirun,
+// which has the lines of all ranks, shows several causes.
 func TestFailureVerdictOfMixedLines(t *testing.T) {
 	const failed = "rank 1 on w1 exited with 1"
 	const named = "; rank 0 on w0 was not waiting: sleeping at train.py:31 load_batch. Look at rank 0 first."
@@ -122,14 +124,14 @@ func TestFailureVerdictOfMixedLines(t *testing.T) {
 		tail []string
 		want string
 	}{
-		"a socket":     {[]string{"step 3: all_reduce timed out, and is tried again", "Traceback (most recent call last):", "  File \"x.py\"", "TimeoutError: timed out", "mpirun detected"}, failed + " (timed out)" + named},
-		"a collective": {[]string{"barrier", "Traceback (most recent call last):", "    dist.all_reduce(x)", "RuntimeError: [gloo] Timed out waiting", "mpirun has ended the barrier"}, failed + " (timed out in all_reduce)" + named},
-		"tagged":       {[]string{"[1,1]<stderr>:Traceback (most recent call last):", "[1,1]<stderr>:socket.timeout: timed out"}, failed + " (timed out)" + named},
-		"Hydra's tags": {[]string{"[1] TimeoutError: timed out"}, failed + " (timed out)" + named},
-		"two causes":   {[]string{"TimeoutError: timed out", "ValueError: NaN"}, ""},
-		"no peers":     {[]string{"requests.exceptions.ReadTimeout: HTTPS: Read timed out."}, ""},
-		"no traceback": {[]string{"all_reduce timed out"}, ""},
-		"nothing":      {nil, ""},
+		"a socket":        {[]string{"step 3: all_reduce timed out, and is tried again", "Traceback (most recent call last):", "  File \"x.py\"", "TimeoutError: timed out", "mpirun detected"}, failed + " (timed out)" + named},
+		"a collective":    {[]string{"barrier", "Traceback (most recent call last):", "    dist.all_reduce(x)", "RuntimeError: [gloo] Timed out waiting", "mpirun has ended the barrier"}, failed + " (timed out in all_reduce)" + named},
+		"tagged":          {[]string{"[1,1]<stderr>:Traceback (most recent call last):", "[1,1]<stderr>:socket.timeout: timed out"}, failed + " (timed out)" + named},
+		"Hydra's tags":    {[]string{"[1] TimeoutError: timed out"}, failed + " (timed out)" + named},
+		"two causes":      {[]string{"TimeoutError: timed out", "ValueError: NaN"}, ""},
+		"not about peers": {[]string{"requests.exceptions.ReadTimeout: HTTPS: Read timed out."}, ""},
+		"no traceback":    {[]string{"all_reduce timed out"}, ""},
+		"nothing":         {nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := OfFailure(Failure{Sentence: failed, Tail: c.tail, Mixed: true}, []Rank{rank(0, "S clock_nanosleep", load)})
@@ -138,8 +140,8 @@ func TestFailureVerdictOfMixedLines(t *testing.T) {
 	}
 }
 
-// 512 ranks take few lines. The missing one comes first.
-func TestManyRanksAreSaidOnce(t *testing.T) {
+// TestManyRanksAreGrouped checks that 512 ranks take few lines, and that the suspect comes first.
+func TestManyRanksAreGrouped(t *testing.T) {
 	var ranks []Rank
 	for n := range 512 {
 		text := allReduce
@@ -162,7 +164,7 @@ func TestManyRanksAreSaidOnce(t *testing.T) {
 	}, Lines(ranks, v.Suspects))
 }
 
-// If each rank is in a different place, the output is limited too.
+// TestLinesAreBounded checks that the output is limited even if each rank is in a different place.
 func TestLinesAreBounded(t *testing.T) {
 	var ranks []Rank
 	for n := range 5000 {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stepLine returns the command line of a step, with more arguments.
+// stepLine returns the command line of a step with additional arguments.
 func stepLine(more ...string) []string {
 	return append(append([]string{"mpijob", "--pipelines", "--name", "train", "--image", "img"}, more...), "--", "mpirun ./pi")
 }
@@ -16,16 +16,16 @@ func TestPipelines(t *testing.T) {
 	head := []string{"--env=STEP_NAME=pipeline-7-1", "--env=WORKFLOW_NAME=pipeline-7", "mpijob", "--name=train-g26vp", "--image=img"}
 	head[3] = "--name=" + jobOf("train", step.Pod)
 	for name, c := range map[string]struct{ given, typed []string }{
-		"nothing":     {nil, nil},
-		"defaults":    {[]string{"--gpus", "0", "--cpu", "0", "--memory", "0", "--env", "[]", "--data", "[]", "--sync-source", "", "--rdma", "False", "--tensorboard", "false", "--arena-image", ""}, nil},
-		"lists":       {[]string{"--env", `["A=1 2","B=\"$HOME\""]`, "--data", `["d:/d", ""]`}, []string{"--env=A=1 2", `--env=B="$HOME"`, "--data=d:/d"}},
-		"one":         {[]string{"--metric", "loss:RAW"}, []string{"--metric=loss:RAW"}},
-		"version 2":   {[]string{"--workers", "3.0", "--timeout-hours", "240.0", "--rdma", "true"}, []string{"--workers=3", "--active-deadline=240h", "--rdma"}},
-		"half":        {[]string{"--timeout-hours", "0.5"}, []string{"--active-deadline=0.5h"}},
-		"git":         {[]string{"--sync-source", "https://git.example.com/x.git"}, []string{"--sync-mode=git", "--sync-source=https://git.example.com/x.git"}},
-		"a flag":      {[]string{"--metric", `["a"]`, "--metrics-file", "/tmp/m"}, []string{"--metric=a", "--metrics-file=/tmp/m"}},
-		"no metric":   {[]string{"--metric", "[]", "--metrics-file", "/tmp/m"}, nil},
-		"like a flag": {[]string{"--cpu", "--privileged", "--env", `["--x=1"]`}, []string{"--cpu=--privileged", "--env=--x=1"}},
+		"nothing":                     {nil, nil},
+		"defaults":                    {[]string{"--gpus", "0", "--cpu", "0", "--memory", "0", "--env", "[]", "--data", "[]", "--sync-source", "", "--rdma", "False", "--tensorboard", "false", "--arena-image", ""}, nil},
+		"lists":                       {[]string{"--env", `["A=1 2","B=\"$HOME\""]`, "--data", `["d:/d", ""]`}, []string{"--env=A=1 2", `--env=B="$HOME"`, "--data=d:/d"}},
+		"one":                         {[]string{"--metric", "loss:RAW"}, []string{"--metric=loss:RAW"}},
+		"version 2":                   {[]string{"--workers", "3.0", "--timeout-hours", "240.0", "--rdma", "true"}, []string{"--workers=3", "--active-deadline=240h", "--rdma"}},
+		"half an hour":                {[]string{"--timeout-hours", "0.5"}, []string{"--active-deadline=0.5h"}},
+		"git":                         {[]string{"--sync-source", "https://git.example.com/x.git"}, []string{"--sync-mode=git", "--sync-source=https://git.example.com/x.git"}},
+		"a metric and its file":       {[]string{"--metric", `["a"]`, "--metrics-file", "/tmp/m"}, []string{"--metric=a", "--metrics-file=/tmp/m"}},
+		"no metric":                   {[]string{"--metric", "[]", "--metrics-file", "/tmp/m"}, nil},
+		"values that look like flags": {[]string{"--cpu", "--privileged", "--env", `["--x=1"]`}, []string{"--cpu=--privileged", "--env=--x=1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Pipelines(stepLine(c.given...), step)
@@ -90,7 +90,7 @@ func TestNamesOfSteps(t *testing.T) {
 func TestIsStep(t *testing.T) {
 	require.True(t, IsStep([]string{"mpijob", "--pipelines", "--name", "x"}))
 	require.True(t, IsStep([]string{"--pipelines"}))
-	require.False(t, IsStep([]string{"--name", "--pipelines"}), "a name is a name")
+	require.False(t, IsStep([]string{"--name", "--pipelines"}), "the value of --name is not a flag")
 	require.False(t, IsStep([]string{"mpijob", "--", "--pipelines"}))
 	require.False(t, IsStep(nil))
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-var update = flag.Bool("update", false, "write testdata anew")
+var update = flag.Bool("update", false, "rewrite the golden files of testdata")
 
 // least returns a minimal request.
 func least(change func(*Request)) Request {
@@ -104,8 +104,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestMistakes checks that each mistake has exit code 64, names its flag, has a hint, and repeats
-// no password.
+// TestMistakes checks that the error for each mistake has exit code 64, names the flag, has a hint,
+// and does not repeat a password.
 func TestMistakes(t *testing.T) {
 	for want, change := range map[string]func(*Request){
 		"--name is required":                  func(r *Request) { r.Name = "" },
@@ -220,7 +220,7 @@ func TestWords(t *testing.T) {
 	require.Equal(t, []string{"mpirun", "x"}, look)
 }
 
-// TestNothingIsShared checks that a change of one pod's template changes no other.
+// TestNothingIsShared checks that changing one pod's template changes no other template.
 func TestNothingIsShared(t *testing.T) {
 	job, err := requests()["arena-tf"].Job()
 	require.NoError(t, err)

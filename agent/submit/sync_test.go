@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shell runs a script with only these variables.
+// shell runs a script with only the given variables, PATH and HOME.
 func shell(t *testing.T, script string, env ...string) (string, error) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)
@@ -19,8 +19,8 @@ func shell(t *testing.T, script string, env ...string) (string, error) {
 	return string(out), err
 }
 
-// TestCloneScript runs the script: branches, tags, commits, values with shell syntax, and a second
-// run over the result of the first.
+// TestCloneScript runs the script with branches, tags, commits and values with shell syntax, and
+// runs it again over its own result.
 func TestCloneScript(t *testing.T) {
 	repo := filepath.Join(t.TempDir(), "a repo.git")
 	out, err := shell(t, `set -e; export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a
@@ -53,8 +53,8 @@ git checkout -qb dev; echo dev > f; git commit -qam two; git checkout -q main; e
 	}
 }
 
-// TestSyncDestination checks that code goes only to a directory below the volume, because existing
-// files there are deleted first.
+// TestSyncDestination checks that code goes only to a directory below the volume, because the
+// script first deletes existing files there.
 func TestSyncDestination(t *testing.T) {
 	for source, want := range map[string]string{
 		"https://example.com/team/train.git": "train", "https://example.com/team/train/": "train", "git@example.com:train.git": "train",

@@ -19,8 +19,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// A worker whose socket fails permanently stops its sessions, delivers their ends and exits with
-// 70.
+// TestDeafWorkerEnds checks that a worker whose socket fails permanently stops its sessions,
+// delivers their ends and exits with 70.
 func TestDeafWorkerEnds(t *testing.T) {
 	dir, err := os.MkdirTemp("", "muster")
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ func TestDeafWorkerEnds(t *testing.T) {
 	require.Eventually(t, func() bool { return r.server.Sessions() == 1 }, 20*time.Second, 5*time.Millisecond)
 	require.NoError(t, ln.Close())
 	rec, err := session.Wait(ctx)
-	require.NoError(t, err, "the end is delivered")
+	require.NoError(t, err, "the end of the session is delivered")
 	require.Equal(t, wire.ReasonFailed, rec.Reason)
 	select {
 	case e := <-ended:
@@ -59,7 +59,7 @@ func TestDeafWorkerEnds(t *testing.T) {
 		require.Equal(t, "launchers could no longer connect", e.words)
 		require.ErrorContains(t, e.err, "accept connections")
 	case <-ctx.Done():
-		require.FailNow(t, "the worker lives on")
+		require.FailNow(t, "the worker did not exit")
 	}
 	cancel()
 	<-linked

@@ -8,8 +8,8 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// TestRanksOfALaptopKeepTheirScore checks that the kernel does not prefer to kill ranks outside of
-// a pod, or under --fake.
+// TestRanksOfALaptopKeepTheirScore checks that ranks keep the default OOM score outside of a pod
+// and under --fake, so that the kernel does not prefer to kill them.
 func TestRanksOfALaptopKeepTheirScore(t *testing.T) {
 	t.Setenv(names.EnvFake, "")
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")

@@ -21,12 +21,12 @@ func TestEnvironment(t *testing.T) {
 		env, want []string
 		temp      string
 	}{
-		{"all there", []string{"HOME=/h", "MUSTER_WORKER=w-1", "A=b"}, nil, ""},
+		{"nothing missing", []string{"HOME=/h", "MUSTER_WORKER=w-1", "A=b"}, nil, ""},
 		{"no home", []string{"MUSTER_WORKER=w-1"}, []string{"HOME=/dir"}, ""},
 		{"empty home", []string{"HOME=", "MUSTER_WORKER=w-1"}, []string{"HOME=/dir"}, ""},
 		{"pod name", []string{"HOME=/h", "MUSTER_POD_NAME=pi-worker-3"}, []string{"MUSTER_WORKER=pi-worker-3"}, ""},
 		{"no /tmp", []string{"HOME=/h", "MUSTER_WORKER=w-1"}, []string{"TMPDIR=/dir/tmp"}, "/dir/tmp"},
-		{"TMPDIR of one's own", []string{"HOME=/h", "TMPDIR=/t", "MUSTER_WORKER=w-1"}, nil, "/dir/tmp"},
+		{"the user's TMPDIR", []string{"HOME=/h", "TMPDIR=/t", "MUSTER_WORKER=w-1"}, nil, "/dir/tmp"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := slices.Clone(c.env)
@@ -36,8 +36,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestGrace covers an old launcher, which reports no grace period, and a current one, which may not
-// know it.
+// TestGrace covers an old launcher, which reports no grace period, and a current launcher, which
+// may not know the grace period.
 func TestGrace(t *testing.T) {
 	for _, c := range []struct {
 		given                  bool

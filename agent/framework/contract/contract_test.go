@@ -8,8 +8,8 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 )
 
-// commands are the commands of frameworks that need a special one. The others get the default of
-// Test.
+// commands holds the commands of frameworks that need a special one. The other frameworks get the
+// default of Test.
 var commands = map[string][]string{
 	"horovod":   {"horovodrun", "-np", "2", "python3", "train.py"},
 	"deepspeed": {"deepspeed", "train.py"},

@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/agent/framework/contract"
 )
 
-var update = flag.Bool("update", false, "write testdata anew: that is a change of the protocol")
+var update = flag.Bool("update", false, "rewrite testdata, which changes the protocol")
 
 type fixed struct {
 	launch framework.Launch
@@ -50,7 +50,7 @@ func exampleCluster() framework.Cluster {
 	}
 }
 
-// The bytes are a protocol: programs that are never built again read them.
+// TestWire checks the bytes of the protocol, because plugins that are never built again read them.
 func TestWire(t *testing.T) {
 	c := exampleCluster()
 	question, err := ask(c)
@@ -58,17 +58,17 @@ func TestWire(t *testing.T) {
 	var saw framework.Cluster
 	text, err := reply(fixed{launch: exampleLaunch(), saw: &saw}, question)
 	require.NoError(t, err)
-	require.Equal(t, c, saw, "the cluster that arrives")
+	require.Equal(t, c, saw, "the cluster changed on the way")
 	got, err := read(text, c)
 	require.NoError(t, err)
-	require.Equal(t, exampleLaunch(), got, "the launch that arrives")
+	require.Equal(t, exampleLaunch(), got, "the launch changed on the way")
 	example(t, "question.json", question, new(framework.Cluster), &c)
 	launch := exampleLaunch()
 	example(t, "answer.json", text, new(answer), &answer{Launch: &launch})
 }
 
-// example requires that the file has the current meaning under its original names. Fields may be
-// added, but not removed or renamed.
+// example requires that the example file still has the same meaning. Fields may be added, but not
+// removed or renamed.
 func example(t *testing.T, name string, text []byte, into, want any) {
 	path := filepath.Join("testdata", name)
 	if *update {
@@ -85,7 +85,8 @@ func example(t *testing.T, name string, text []byte, into, want any) {
 	require.Equal(t, want, into)
 }
 
-// A launcher with fields of the future understands the bytes of today's plugins.
+// TestUnknownFieldsAreIgnored checks that a launcher of today understands an answer with fields of
+// the future.
 func TestUnknownFieldsAreIgnored(t *testing.T) {
 	c := contract.Cluster(1, 1, nil)
 	l, err := read([]byte(`{"Launch":{"Processes":[{"Worker":0,"Rank":0,"New":1}],"Newer":{}},"Newest":[]}`), c)

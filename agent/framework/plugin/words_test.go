@@ -14,12 +14,12 @@ func TestStderr(t *testing.T) {
 		text, last string
 		lines      int
 	}{
-		"nothing":             {"", "", 0},
-		"lines":               {"a\nb\n\nc", "a b  c", 3},
-		"what fits":           {strings.Repeat("x", 150) + "\n" + strings.Repeat("y", 150) + "\nz\n", strings.Repeat("y", 150) + " z", 3},
-		"too long a line":     {strings.Repeat("é", 300), strings.Repeat("é", 100) + "...", 1},
-		"signs that do harm":  {"a\x1b[2J\xff\n", "a [2J?", 1},
-		"more than is logged": {strings.Repeat("0123456\n", 20_000), strings.TrimSpace(strings.Repeat("0123456 ", 25)), mostLogged/8 + 1},
+		"nothing":                 {"", "", 0},
+		"lines":                   {"a\nb\n\nc", "a b  c", 3},
+		"last lines that fit":     {strings.Repeat("x", 150) + "\n" + strings.Repeat("y", 150) + "\nz\n", strings.Repeat("y", 150) + " z", 3},
+		"line too long":           {strings.Repeat("é", 300), strings.Repeat("é", 100) + "...", 1},
+		"control characters":      {"a\x1b[2J\xff\n", "a [2J?", 1},
+		"more than the log limit": {strings.Repeat("0123456\n", 20_000), strings.TrimSpace(strings.Repeat("0123456 ", 25)), mostLogged/8 + 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, w, err := os.Pipe()

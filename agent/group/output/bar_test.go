@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// progress writes each text to a tagged stream after its pause. It returns the output before and
-// after the stream was closed.
+// progress writes each text to a tagged stream and pauses after it. It returns the output from
+// before the stream was closed, and all output.
 func progress(t *testing.T, pause time.Duration, texts ...string) (before, after string) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -36,7 +36,8 @@ func progress(t *testing.T, pause time.Duration, texts ...string) (before, after
 	return before, after
 }
 
-// A state is shown when it arrives, not at the end of the bar, and no byte is lost.
+// TestProgressBar checks that a state of a progress bar is shown when it arrives, not at the end of
+// the bar, and that no byte is lost.
 func TestProgressBar(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pause         time.Duration
@@ -45,11 +46,11 @@ func TestProgressBar(t *testing.T) {
 	}{
 		"slow":              {time.Second, []string{"10%\r", "20%\r"}, "0: 10%\r\n0: 20%\r\n", ""},
 		"return first":      {time.Second, []string{"\r10%", "\r20%", "\r30%"}, "0: \r\n0: 10%\r\n0: 20%\r\n", "0: 30%\n"},
-		"at once":           {0, []string{"10%\r", "20%\r", "30%\r", "40%"}, "0: 10%\r\n", "0: 20%\r30%\r40%\n"},
+		"without pauses":    {0, []string{"10%\r", "20%\r", "30%\r", "40%"}, "0: 10%\r\n", "0: 20%\r30%\r40%\n"},
 		"held, then shown":  {40 * time.Millisecond, []string{"1\r", "2\r", "3\r", "4\r", "", ""}, "0: 1\r\n0: 2\r3\r\n0: 4\r\n", ""},
 		"line feed after":   {time.Second, []string{"100%\r", "\ndone\n"}, "0: 100%\r\n0: done\n", ""},
 		"line feed of line": {time.Second, []string{"100%\r", "\n", "\n"}, "0: 100%\r\n0: \n", ""},
-		"lines of Windows":  {time.Second, []string{"a\r\nb\r\n"}, "0: a\r\n0: b\r\n", ""},
+		"CRLF lines":        {time.Second, []string{"a\r\nb\r\n"}, "0: a\r\n0: b\r\n", ""},
 		"no bar":            {time.Second, []string{"loss=", "0.5", "\n"}, "0: loss=0.5\n", ""},
 		"bar, then lines":   {0, []string{"1\r", "2\r", "end\nx\n"}, "0: 1\r\n0: 2\rend\n0: x\n", ""},
 	} {
@@ -61,7 +62,8 @@ func TestProgressBar(t *testing.T) {
 	}
 }
 
-// At most ten states are shown each second, however many arrive.
+// TestProgressBarIsBounded checks that at most ten states are shown each second, however many
+// arrive.
 func TestProgressBarIsBounded(t *testing.T) {
 	var texts []string
 	for i := range 2000 {
@@ -73,7 +75,8 @@ func TestProgressBarIsBounded(t *testing.T) {
 	require.Equal(t, strings.Join(texts[:1900], ""), strings.NewReplacer("\n0: ", "", "0: ", "").Replace(before)[:len(strings.Join(texts[:1900], ""))])
 }
 
-// If the timer could not show a state, the next write returns the error.
+// TestProgressBarUnwritable checks that the next write returns the error if the timer could not
+// show a state.
 func TestProgressBarUnwritable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		place := &turning{}
@@ -91,7 +94,7 @@ func TestProgressBarUnwritable(t *testing.T) {
 	})
 }
 
-// turning is a place that fails from some time on.
+// turning is a writer that fails once broken is set.
 type turning struct{ broken atomic.Bool }
 
 func (t *turning) Write(p []byte) (int, error) {

@@ -39,7 +39,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// show writes each text to the stdout of the process with that number.
+// show writes each text to the stdout of the process with the number at the same index.
 func show(t *testing.T, cfg Config, ranks []int, texts []string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -58,7 +58,7 @@ func show(t *testing.T, cfg Config, ranks []int, texts []string) string {
 		require.Equal(t, len(texts[i]), n)
 		require.NoError(t, w.Close())
 		require.NoError(t, e.Close())
-		if _, whole := w.(*lines); whole { // a worker that was given up may still write
+		if _, whole := w.(*lines); whole { // a lost worker may still write
 			_, err = w.Write([]byte("x"))
 			require.ErrorIs(t, err, os.ErrClosed)
 		}
@@ -74,19 +74,19 @@ func TestLines(t *testing.T) {
 		texts []string
 		want  string
 	}{
-		"tags":              {Config{Ranks: 2, Members: 2}, []int{0, 1}, []string{"a\nb\n", "c\n"}, "0: a\n0: b\n1: c\n"},
-		"as wide as needed": {Config{Ranks: 11, Members: 11}, []int{3, 10}, []string{"a\n", "b\n"}, " 3: a\n10: b\n"},
-		"ten ranks":         {Config{Ranks: 10, Members: 10}, []int{9}, []string{"a\n"}, "9: a\n"},
-		"no rank":           {Config{Ranks: 2, Members: 3}, []int{1, -1}, []string{"a\n", "b\n"}, "1: a\nps 1: b\n"},
-		"no end":            {Config{Ranks: 1, Members: 2}, []int{0}, []string{"a"}, "0: a\n"},
-		"empty lines":       {Config{Ranks: 1, Members: 2}, []int{0}, []string{"\n\na"}, "0: \n0: \n0: a\n"},
-		"bytes":             {Config{Ranks: 1, Members: 2}, []int{0}, []string{"\x00\xff\r\t\x1b[1m\n"}, "0: \x00\xff\r\t\x1b[1m\n"},
-		"colour":            {Config{Ranks: 2, Members: 2, ColorOut: true}, []int{1}, []string{"a\n"}, "\x1b[33m1: \x1b[0ma\n"},
-		"plain":             {Config{Mode: Mode{Kind: Plain}, Members: 2}, []int{0, 1}, []string{"a\nb", "c\n"}, "a\nb\nc\n"},
-		"one, plain":        {Config{Mode: Mode{Kind: Plain}, Members: 1}, []int{0}, []string{"a\nb"}, "a\nb"},
-		"some":              {Config{Ranks: 3, Members: 4, Only: []Span{{0, 0}, {2, 2}}}, []int{0, 1, 2, -1}, []string{"a\n", "b\n", "c\n", "d\n"}, "0: a\n2: c\n"},
-		"longest":           {Config{Ranks: 1, Members: 2}, []int{0}, []string{long + "\n"}, "0: " + long + "\n"},
-		"too long":          {Config{Ranks: 1, Members: 2}, []int{0}, []string{long + long + "y\nz\n"}, "0: " + long + "\n0: " + Continued + long + "\n0: " + Continued + "y\n0: z\n"},
+		"tags":                  {Config{Ranks: 2, Members: 2}, []int{0, 1}, []string{"a\nb\n", "c\n"}, "0: a\n0: b\n1: c\n"},
+		"as wide as needed":     {Config{Ranks: 11, Members: 11}, []int{3, 10}, []string{"a\n", "b\n"}, " 3: a\n10: b\n"},
+		"ten ranks":             {Config{Ranks: 10, Members: 10}, []int{9}, []string{"a\n"}, "9: a\n"},
+		"no rank":               {Config{Ranks: 2, Members: 3}, []int{1, -1}, []string{"a\n", "b\n"}, "1: a\nps 1: b\n"},
+		"no newline at the end": {Config{Ranks: 1, Members: 2}, []int{0}, []string{"a"}, "0: a\n"},
+		"empty lines":           {Config{Ranks: 1, Members: 2}, []int{0}, []string{"\n\na"}, "0: \n0: \n0: a\n"},
+		"bytes":                 {Config{Ranks: 1, Members: 2}, []int{0}, []string{"\x00\xff\r\t\x1b[1m\n"}, "0: \x00\xff\r\t\x1b[1m\n"},
+		"color":                 {Config{Ranks: 2, Members: 2, ColorOut: true}, []int{1}, []string{"a\n"}, "\x1b[33m1: \x1b[0ma\n"},
+		"plain":                 {Config{Mode: Mode{Kind: Plain}, Members: 2}, []int{0, 1}, []string{"a\nb", "c\n"}, "a\nb\nc\n"},
+		"plain, one process":    {Config{Mode: Mode{Kind: Plain}, Members: 1}, []int{0}, []string{"a\nb"}, "a\nb"},
+		"selected ranks":        {Config{Ranks: 3, Members: 4, Only: []Span{{0, 0}, {2, 2}}}, []int{0, 1, 2, -1}, []string{"a\n", "b\n", "c\n", "d\n"}, "0: a\n2: c\n"},
+		"longest line":          {Config{Ranks: 1, Members: 2}, []int{0}, []string{long + "\n"}, "0: " + long + "\n"},
+		"line too long":         {Config{Ranks: 1, Members: 2}, []int{0}, []string{long + long + "y\nz\n"}, "0: " + long + "\n0: " + Continued + long + "\n0: " + Continued + "y\n0: z\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, tc.want, show(t, tc.cfg, tc.ranks, tc.texts))
@@ -121,8 +121,8 @@ func TestFiles(t *testing.T) {
 	require.ErrorContains(t, err, "make output directory: ")
 }
 
-// However writes are split, and whatever other processes write, the lines of each process arrive
-// complete, in order and unchanged.
+// TestWholeLinesAlways checks that the lines of each process arrive complete, in order and
+// unchanged, however writes are split and whatever other processes write.
 func TestWholeLinesAlways(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -165,12 +165,12 @@ func TestWholeLinesAlways(t *testing.T) {
 	}
 }
 
-// broken is a writer that fails.
+// broken is a writer that always fails.
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-func TestReaderThatWentAway(t *testing.T) {
+func TestClosedOutput(t *testing.T) {
 	p, err := New(Config{Out: broken{}, Err: broken{}, Ranks: 2, Members: 2})
 	require.NoError(t, err)
 	out, _, err := p.Streams(0, "rank 0")
@@ -198,7 +198,7 @@ func FuzzLines(f *testing.F) {
 			want += "\n"
 		}
 		got := strings.ReplaceAll(out.String(), "\n"+Continued, "")
-		if strings.Contains(want, "\r") { // states of a bar become lines
+		if strings.Contains(want, "\r") { // states of a progress bar become lines
 			want, got = strings.ReplaceAll(want, "\n", ""), strings.ReplaceAll(got, "\n", "")
 		}
 		require.Equal(t, want, got)

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Calls by hand beside the command do not belong to it.
+// TestOfCommand checks that processes that users start by hand beside the command do not belong to
+// it.
 func TestOfCommand(t *testing.T) {
 	own := "r" + strconv.Itoa(os.Getpid())
 	child := osexec.Command("sleep", "1000")
@@ -24,6 +25,6 @@ func TestOfCommand(t *testing.T) {
 	})
 	require.Eventually(t, func() bool { return Owns(child.Process.Pid, own) }, time.Minute, time.Millisecond)
 	require.False(t, Owns(child.Process.Pid, "another"))
-	require.False(t, Owns(os.Getpid(), own), "called by hand")
-	require.False(t, Owns(1<<30, own), "gone")
+	require.False(t, Owns(os.Getpid(), own), "a process that was started by hand")
+	require.False(t, Owns(1<<30, own), "a process that does not exist")
 }

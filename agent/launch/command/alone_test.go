@@ -12,21 +12,22 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 )
 
-// TestLauncherOnlyIsSaidOnce checks what is printed about a command that uses no worker, and when.
-func TestLauncherOnlyIsSaidOnce(t *testing.T) {
+// TestLauncherOnlyIsReportedOnce checks what is printed about a command that uses no worker, and
+// when.
+func TestLauncherOnlyIsReportedOnce(t *testing.T) {
 	const torch = "python3 runs in the launcher only; --framework=torch starts it on the workers"
 	for name, tc := range map[string]struct {
 		watch    Alone
 		sessions int
 		want     []string
 	}{
-		"makes a group":          {Alone{name: "python3", group: "torch"}, 0, []string{torch}},
-		"names a framework":      {Alone{name: "python3", names: "torch"}, 0, []string{torch}},
-		"horovod":                {Alone{name: "python3", group: "horovod"}, 0, []string{"python3 runs in the launcher only; horovodrun starts it on the workers"}},
-		"a launcher in a script": {Alone{name: "bash", found: "torchrun"}, 0, []string{"torchrun runs in the launcher only; --framework=torch starts bash on the workers"}},
-		"deepspeed may yet call": {Alone{name: "bash", found: "deepspeed"}, 0, nil},
-		"nothing is known":       {Alone{name: "python3"}, 0, nil},
-		"a worker is used":       {Alone{name: "python3", group: "torch"}, 1, nil},
+		"creates a process group":          {Alone{name: "python3", group: "torch"}, 0, []string{torch}},
+		"names a framework":                {Alone{name: "python3", names: "torch"}, 0, []string{torch}},
+		"horovod":                          {Alone{name: "python3", group: "horovod"}, 0, []string{"python3 runs in the launcher only; horovodrun starts it on the workers"}},
+		"a launcher in a script":           {Alone{name: "bash", found: "torchrun"}, 0, []string{"torchrun runs in the launcher only; --framework=torch starts bash on the workers"}},
+		"deepspeed may still use a worker": {Alone{name: "bash", found: "deepspeed"}, 0, nil},
+		"unknown script":                   {Alone{name: "python3"}, 0, nil},
+		"a worker is used":                 {Alone{name: "python3", group: "torch"}, 1, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var said []string
@@ -35,7 +36,7 @@ func TestLauncherOnlyIsSaidOnce(t *testing.T) {
 			w.said = func(sentence string) { said = append(said, sentence) }
 			w.begun = time.Unix(100, 0)
 			w.Look(w.begun.Add(aloneAfter-time.Second), tc.sessions)
-			require.Empty(t, said, "too soon")
+			require.Empty(t, said, "nothing is printed before the delay")
 			for i := range 5 {
 				w.Look(w.begun.Add(aloneAfter+time.Duration(i)*time.Second), tc.sessions)
 			}

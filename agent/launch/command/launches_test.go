@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An MPI launcher gets enough files for its workers and not many more. The limits of other commands
-// do not change, and a low limit is not raised.
+// TestLimitFiles checks that an MPI launcher may open enough files for its workers, and not many
+// more. The limits of other commands do not change, and a low limit is not raised.
 func TestLimitFiles(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -23,9 +23,9 @@ func TestLimitFiles(t *testing.T) {
 		wantHard uint64
 	}{
 		{"mpirun", "/usr/bin/mpirun.openmpi", 0, 9000, 60, 1024, 9000},
-		{"as many as it takes", "mpiexec", 0, 9000, 400, 3456, 9000},
-		{"low already", "mpirun", 0, 1000, 60, 1000, 1000},
-		{"ranks of its own", "mpirun", 2, 9000, 60, 9000, 9000},
+		{"many workers", "mpiexec", 0, 9000, 400, 3456, 9000},
+		{"low limit", "mpirun", 0, 1000, 60, 1000, 1000},
+		{"ranks in the launcher", "mpirun", 2, 9000, 60, 9000, 9000},
 		{"another command", "sh", 0, 9000, 60, 9000, 9000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestLimitFiles(t *testing.T) {
 			require.NoError(t, cmd.Start())
 			defer func() {
 				require.NoError(t, cmd.Process.Kill())
-				_ = cmd.Wait() // killed
+				_ = cmd.Wait() // the error is the signal
 			}()
 			require.NoError(t, unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: c.has, Max: c.has}, nil))
 			if launchesOnly([]string{c.argv0}, c.slots) {

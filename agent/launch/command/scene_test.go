@@ -14,7 +14,7 @@ import (
 )
 
 // TestHasEnded checks that a listed process that has ended, reaped or not, does not count as a
-// process whose counters the kernel hides. The same holds if another process has got its pid.
+// process whose counters the kernel hides. The same holds if another process now has its pid.
 func TestHasEnded(t *testing.T) {
 	child := osexec.Command("sleep", "60")
 	require.NoError(t, child.Start())
@@ -29,8 +29,8 @@ func TestHasEnded(t *testing.T) {
 	require.True(t, hasEnded(p))
 }
 
-// TestASessionOfAWorker checks that a process with the mark of a session is left to its worker to
-// report.
+// TestASessionOfAWorker checks that the launcher leaves a process with the mark of a session to its
+// worker.
 func TestASessionOfAWorker(t *testing.T) {
 	t.Setenv(names.EnvSession, "outer")
 	for mark, want := range map[string]bool{"": false, names.EnvSession + "=outer": false, names.EnvSession + "=inner": true} {

@@ -15,16 +15,16 @@ func TestChoose(t *testing.T) {
 		cfg  Config
 		want framework.Framework
 	}{
-		"mpirun":       {Config{Command: []string{"mpirun", "./pi"}}, framework.MPI{}},
-		"says nothing": {Config{Command: []string{"python", "train.py"}}, framework.MPI{}},
-		"no command":   {Config{}, framework.MPI{}},
-		"torchrun":     {Config{Command: []string{"torchrun", "train.py"}}, framework.Torch{}},
-		"auto":         {Config{Launching: Launching{Framework: "auto"}, Command: []string{"torchrun", "train.py"}}, framework.Torch{}},
-		"named":        {Config{Launching: Launching{Framework: "plain"}, Command: []string{"torchrun", "train.py"}}, framework.Plain{}},
-		"sparse":       {Config{Launching: Launching{Framework: "tensorflow"}, Selection: Selection{DynamicWorkers: true}}, framework.TensorFlow{Sparse: true}},
-		"sparse, as it was": {Config{Launching: Launching{Framework: "tensorflow", Compat: framework.KubeflowV1}, Selection: Selection{DynamicWorkers: true}},
+		"mpirun":          {Config{Command: []string{"mpirun", "./pi"}}, framework.MPI{}},
+		"unknown command": {Config{Command: []string{"python", "train.py"}}, framework.MPI{}},
+		"no command":      {Config{}, framework.MPI{}},
+		"torchrun":        {Config{Command: []string{"torchrun", "train.py"}}, framework.Torch{}},
+		"auto":            {Config{Launching: Launching{Framework: "auto"}, Command: []string{"torchrun", "train.py"}}, framework.Torch{}},
+		"named":           {Config{Launching: Launching{Framework: "plain"}, Command: []string{"torchrun", "train.py"}}, framework.Plain{}},
+		"sparse":          {Config{Launching: Launching{Framework: "tensorflow"}, Selection: Selection{DynamicWorkers: true}}, framework.TensorFlow{Sparse: true}},
+		"sparse, --compat": {Config{Launching: Launching{Framework: "tensorflow", Compat: framework.KubeflowV1}, Selection: Selection{DynamicWorkers: true}},
 			framework.Kubeflow{Kind: "TFJob", Sparse: true}},
-		"named, for an mpirun": {Config{Launching: Launching{Framework: "plain"}, Command: []string{"mpirun"}}, framework.Plain{}},
+		"named, with mpirun": {Config{Launching: Launching{Framework: "plain"}, Command: []string{"mpirun"}}, framework.Plain{}},
 	} {
 		got, err := Choose(tc.cfg, nil)
 		require.NoError(t, err, name)

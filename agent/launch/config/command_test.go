@@ -9,8 +9,8 @@ import (
 	"github.com/musterhq/muster/agent/launch/verdict"
 )
 
-// TestInquiriesAreZero checks that `mpirun --version` starts nothing and its 0 is believed. A
-// program with its own --version is started.
+// TestInquiriesAreZero checks that the exit code 0 of `mpirun --version` counts as success,
+// although it starts nothing. A program with its own --version is different: mpirun must start it.
 func TestInquiriesAreZero(t *testing.T) {
 	for line, code := range map[string]int{
 		"mpirun --version":               0,
@@ -31,7 +31,8 @@ func TestInquiriesAreZero(t *testing.T) {
 	}
 }
 
-// TestRemoteCommandsWorkOnWorkers checks that a launcher that started nothing has done no work.
+// TestRemoteCommandsWorkOnWorkers checks that a launcher command such as deepspeed fails if it
+// started nothing on a worker.
 func TestRemoteCommandsWorkOnWorkers(t *testing.T) {
 	for _, tc := range []struct {
 		framework string
@@ -42,7 +43,7 @@ func TestRemoteCommandsWorkOnWorkers(t *testing.T) {
 		{"deepspeed", []string{"deepspeed", "train.py"}, 76},
 		{"", []string{"timeout", "60", "horovodrun", "python", "train.py"}, 76},
 		{"", []string{"pdsh", "-a", "true"}, 76},
-		{"mpi", []string{"deepspeed", "train.py"}, 0}, // meant to run in the launcher
+		{"mpi", []string{"deepspeed", "train.py"}, 0}, // the user wants it to run in the launcher
 		{"", []string{"deepspeed", "--autotuning", "run", "train.py"}, 0},
 		{"", []string{"deepspeed", "--help"}, 0},
 		{"", []string{"horovodrun", "-v"}, 0},

@@ -27,39 +27,39 @@ func TestValidateElastic(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		config     Config
-		want, hint string // "": valid
+		want, hint string // "" means valid
 		most       int
 	}{
-		"two to five":           {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers = 2, 5 }, "min-workers", "max-workers"), most: 5},
-		"--workers is the most": {config: config(func(c *Config) { c.LeastWorkers, c.Workers = 2, 4 }, "min-workers", "workers"), most: 4},
+		"two to five":              {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers = 2, 5 }, "min-workers", "max-workers"), most: 5},
+		"--workers is the maximum": {config: config(func(c *Config) { c.LeastWorkers, c.Workers = 2, 4 }, "min-workers", "workers"), most: 4},
 		"the pod's own variable beside --max-workers": {config: config(func(c *Config) {
 			c.LeastWorkers, c.MostWorkers, c.Workers = 2, 5, 3
 			c.Origin["workers"] = "env MUSTER_WORKERS"
 		}), most: 5},
-		"fake":              {config: fake(3, func(*Config) {}), most: 3},
-		"fake, one to come": {config: fake(3, func(c *Config) { c.FakeFaults = []string{"join after=2s", "kill worker=3 after=9s"} }), most: 4},
-		"the same":          {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers = 3, 3 }), most: 3},
+		"fake":                   {config: fake(3, func(*Config) {}), most: 3},
+		"fake, one joins later":  {config: fake(3, func(c *Config) { c.FakeFaults = []string{"join after=2s", "kill worker=3 after=9s"} }), most: 4},
+		"minimum equals maximum": {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers = 3, 3 }), most: 3},
 
-		"more than there can be": {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers = 5, 2 }),
+		"minimum above --max-workers": {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers = 5, 2 }),
 			want: "--min-workers=5 is more than the maximum: --max-workers=2", hint: "--min-workers=2 --max-workers=5"},
-		"more than are waited for": {config: config(func(c *Config) { c.LeastWorkers, c.Workers = 5, 2 }), want: "--min-workers=5 is more than the maximum: --workers=2"},
-		"more than fake ones":      {config: fake(1, func(*Config) {}), want: "--min-workers=2 is more than the maximum: --fake=1"},
-		"none will do":             {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers = 0, 5 }, "min-workers"), want: "--min-workers=0: a run has at least one worker"},
-		"none at most":             {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers = 1, 0 }, "max-workers"), want: "--max-workers=0: a run has at least one worker"},
-		"no minimum":               {config: config(func(c *Config) { c.MostWorkers = 5 }, "max-workers"), want: "--max-workers=5 requires --min-workers", hint: "--workers waits for a fixed number"},
-		"no maximum":               {config: config(func(c *Config) { c.LeastWorkers = 2 }, "min-workers"), want: "the number of workers is not set"},
+		"minimum above --workers": {config: config(func(c *Config) { c.LeastWorkers, c.Workers = 5, 2 }), want: "--min-workers=5 is more than the maximum: --workers=2"},
+		"minimum above --fake":    {config: fake(1, func(*Config) {}), want: "--min-workers=2 is more than the maximum: --fake=1"},
+		"zero minimum":            {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers = 0, 5 }, "min-workers"), want: "--min-workers=0: a run has at least one worker"},
+		"zero maximum":            {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers = 1, 0 }, "max-workers"), want: "--max-workers=0: a run has at least one worker"},
+		"no minimum":              {config: config(func(c *Config) { c.MostWorkers = 5 }, "max-workers"), want: "--max-workers=5 requires --min-workers", hint: "--workers waits for a fixed number"},
+		"no maximum":              {config: config(func(c *Config) { c.LeastWorkers = 2 }, "min-workers"), want: "the number of workers is not set"},
 		"two maxima": {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers, c.Workers = 2, 5, 3 }, "workers"),
 			want: "--workers=3 and --max-workers=5 conflict with each other", hint: "omit --workers"},
 		"roles": {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers, c.Roles = 2, 5, "master=1,worker=4" }),
 			want: "--roles=master=1,worker=4 assigns roles to fixed workers"},
-		"more fake ones than --max-workers": {config: fake(3, func(c *Config) { c.MostWorkers, c.FakeFaults = 3, []string{"join after=1s"} }),
+		"more fake workers than --max-workers": {config: fake(3, func(c *Config) { c.MostWorkers, c.FakeFaults = 3, []string{"join after=1s"} }),
 			want: "--fake and --fake-fault join start 4 fake workers, but --max-workers=3"},
-		"joining what is not elastic": {config: fake(3, func(c *Config) {
+		"join without --min-workers": {config: fake(3, func(c *Config) {
 			c.LeastWorkers, c.FakeFaults = 0, []string{"join after=1s"}
 			delete(c.Origin, "min-workers")
 		}),
 			want: "workers can join only an elastic run", hint: "--min-workers=2"},
-		"killing one that never comes": {config: fake(3, func(c *Config) { c.FakeFaults = []string{"join after=2s", "kill worker=4 after=9s"} }), want: "no worker 4"},
+		"kill of an unknown worker": {config: fake(3, func(c *Config) { c.FakeFaults = []string{"join after=2s", "kill worker=4 after=9s"} }), want: "no worker 4"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := tc.config.Validate()

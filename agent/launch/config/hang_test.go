@@ -29,7 +29,7 @@ func TestOnlyAnExplicitHangStops(t *testing.T) {
 	c := Defaults()
 	c.HangAction = HangStop
 	require.Equal(t, 30*time.Minute, c.HangAfter)
-	require.False(t, c.HangStops(), "by MUSTER_HANG_ACTION alone")
+	require.False(t, c.HangStops(), "MUSTER_HANG_ACTION alone must not stop a run")
 	c.Origin = map[string]string{"hang-after": "env MUSTER_HANG_AFTER"}
 	require.True(t, c.HangStops())
 }

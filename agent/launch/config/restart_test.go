@@ -31,7 +31,7 @@ func TestRestartsOfTheUser(t *testing.T) {
 	c := Defaults()
 	require.NoError(t, c.validateRestarts())
 	c.RestartOn, c.Origin = "1", map[string]string{"restart-on": "env MUSTER_RESTART_ON"}
-	require.NoError(t, c.validateRestarts(), "a pod's environment is for many commands")
+	require.NoError(t, c.validateRestarts(), "the environment of a pod applies to many commands, so it is no error")
 	policy, err := Config{Limits: Limits{MaxRestarts: 2}}.Retries()
 	require.NoError(t, err)
 	require.True(t, (&retry.Account{Policy: policy}).Decide(retry.End{Code: 137}).Again)

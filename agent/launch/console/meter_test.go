@@ -23,10 +23,10 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// slow is a standard output that may be slow or closed.
+// slow is a standard output that may be slow or fail.
 type slow struct {
 	bytes.Buffer
-	wait int // how often it yields to other goroutines
+	wait int // how often a write yields to other goroutines
 	err  error
 }
 
@@ -88,7 +88,8 @@ func TestTeeIsByteIdentical(t *testing.T) {
 	require.Equal(t, `{"metrics":[{"name":"loss","numberValue":0.25,"format":"RAW"}]}`+"\n", string(text))
 }
 
-// A program that the command left behind still has the command's standard output.
+// TestTeeWithoutAnEnd checks that the tee also copies the output of a program that the command left
+// behind, which still has the command's standard output.
 func TestTeeWithoutAnEnd(t *testing.T) {
 	out := &slow{}
 	m, in, v, said, wg := newMetered(t, out)
@@ -107,7 +108,7 @@ func TestTeeWithoutAnEnd(t *testing.T) {
 	require.NoError(t, in.Close())
 }
 
-func TestTeeEndsWithOneWhoWritesForEver(t *testing.T) {
+func TestTeeEndsDespiteAnEndlessWriter(t *testing.T) {
 	m, in, _, _, wg := newMetered(t, &slow{})
 	var writing sync.WaitGroup
 	writing.Go(func() {
@@ -123,14 +124,14 @@ func TestTeeEndsWithOneWhoWritesForEver(t *testing.T) {
 	require.NoError(t, in.Close())
 }
 
-func TestTeeWhoseReaderIsGone(t *testing.T) {
+func TestTeeWithAFailingDestination(t *testing.T) {
 	for _, cause := range []error{syscall.EPIPE, syscall.ENOSPC} {
 		m, in, v, _, wg := newMetered(t, &slow{err: cause})
 		_, err := in.WriteString("loss=1\n")
 		require.NoError(t, err)
 		wg.Wait()
 		_, err = in.WriteString("more\n")
-		require.ErrorIs(t, err, syscall.EPIPE, "the command learns of it")
+		require.ErrorIs(t, err, syscall.EPIPE, "the command gets the error too")
 		m.tee.drain(v)
 		m.tee.finish()
 		require.ErrorIs(t, m.lost.Err(), cause)
@@ -138,7 +139,8 @@ func TestTeeWhoseReaderIsGone(t *testing.T) {
 	}
 }
 
-// The command does not expect EAGAIN from its standard output.
+// TestTeeBlocksAsPipesDo checks that the command's standard output blocks, because a command does
+// not expect EAGAIN from it.
 func TestTeeBlocksAsPipesDo(t *testing.T) {
 	m, in, _, _, wg := newMetered(t, &slow{})
 	flags, err := unix.FcntlInt(in.Fd(), unix.F_GETFL, 0)
@@ -191,7 +193,7 @@ func TestMetricsFileElsewhere(t *testing.T) {
 	require.Equal(t, "agent: metric loss was never seen\nagent: 0 metrics written to "+m.paths[1]+"\n", said.String())
 	said.Reset()
 	m.paths = []string{filepath.Join(dir, "no", "m.json")}
-	require.NoError(t, m.Report(&Voice{Out: said}), "nobody asked for a file")
+	require.NoError(t, m.Report(&Voice{Out: said}), "a missing file is no error if the user did not ask for one")
 	require.Contains(t, said.String(), "agent: metrics not written (--metrics-file=FILE writes them elsewhere): write "+m.paths[0]+": ")
 	said.Reset()
 	m = NewMeter([]string{"loss"}, m.paths[0], metrics.TagsSure, false)

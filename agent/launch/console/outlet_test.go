@@ -37,8 +37,8 @@ func TestOutlet(t *testing.T) {
 	require.Equal(t, text, have)
 }
 
-// A write that nothing reads ends when the outlet is closed.
-func TestOutletThatNobodyReads(t *testing.T) {
+// TestOutletCloseEndsABlockedWrite checks that closing the outlet ends a write that nothing reads.
+func TestOutletCloseEndsABlockedWrite(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
 	defer r.Close()
@@ -50,7 +50,7 @@ func TestOutletThatNobodyReads(t *testing.T) {
 		failed <- err
 	}()
 	one := make([]byte, 1)
-	_, err = r.Read(one) // the write has begun
+	_, err = r.Read(one) // now the write has begun
 	require.NoError(t, err)
 	o.Close()
 	require.ErrorIs(t, <-failed, os.ErrClosed)

@@ -19,7 +19,7 @@ func TestLogNeverWaitsForItsReader(t *testing.T) {
 	defer r.Close()
 	log := NewLogger(w, "json", "info", false)
 	log.Info("first")
-	for n := 1; n > 0; { // until it is full: a deadline may pass before that
+	for n := 1; n > 0; { // until the pipe is full, because a deadline may pass earlier
 		require.NoError(t, w.SetWriteDeadline(time.Now().Add(50*time.Millisecond)))
 		n, err = w.Write(bytes.Repeat([]byte("\n"), 1<<20))
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
@@ -35,7 +35,7 @@ func TestLogNeverWaitsForItsReader(t *testing.T) {
 	select {
 	case <-done:
 	case <-time.After(30 * time.Second):
-		t.Fatal("the log waits for its reader")
+		t.Fatal("the log blocked because nothing reads it")
 	}
 	read := make(chan string)
 	go func() {
@@ -51,5 +51,5 @@ func TestLogNeverWaitsForItsReader(t *testing.T) {
 	var last map[string]any
 	require.NoError(t, json.Unmarshal([]byte(lines[1]), &last))
 	require.Equal(t, "last", last["msg"])
-	require.EqualValues(t, 3, last["dropped"], "what is missing is counted")
+	require.EqualValues(t, 3, last["dropped"], "dropped lines are counted")
 }

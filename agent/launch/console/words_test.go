@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The end of a long output is kept, in whole lines.
+// TestLastWordsOfAStream checks that the end of a long output is kept, in whole lines.
 func TestLastWordsOfAStream(t *testing.T) {
 	w := &Words{}
 	stream := w.Reader(true)

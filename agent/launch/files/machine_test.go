@@ -13,6 +13,6 @@ import (
 func TestLauncherInterface(t *testing.T) {
 	require.Equal(t, "lo", launcherInterface(config.Config{Launching: config.Launching{Interface: "lo"}}))
 	require.Equal(t, "lo", launcherInterface(config.Config{Launching: config.Launching{Interface: "127.0.0.0/8"}}))
-	require.Equal(t, ownInterface(config.Config{}), launcherInterface(config.Config{Launching: config.Launching{Interface: "nosuch0"}}), "it may lack what the workers have")
+	require.Equal(t, ownInterface(config.Config{}), launcherInterface(config.Config{Launching: config.Launching{Interface: "nosuch0"}}), "the launcher may lack the interface of the workers")
 	require.Equal(t, ownInterface(config.Config{}), launcherInterface(config.Config{}))
 }

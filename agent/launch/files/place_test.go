@@ -50,13 +50,13 @@ func TestFindPlace(t *testing.T) {
 	first, err := Find(fake)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(base, names.BrokerSocket), first.Socket)
-	require.NoDirExists(t, stale, "a killed run's")
-	require.DirExists(t, busy, "a living run's")
-	require.DirExists(t, young, "of a run that is about to open its socket")
+	require.NoDirExists(t, stale, "the directory of a killed run is removed")
+	require.DirExists(t, busy, "the directory of a live run is kept")
+	require.DirExists(t, young, "a run may be about to open its socket here")
 	require.NoError(t, first.Note(plan.Plan{Job: "first"}))
 
 	second, err := Find(fake)
-	require.NoError(t, err, "two fake runs at once")
+	require.NoError(t, err, "two fake runs can run at once")
 	require.Equal(t, filepath.Join(second.Dir, names.BrokerSocket), second.Socket)
 	require.NotEqual(t, first.Dir, second.Dir)
 
@@ -67,7 +67,7 @@ func TestFindPlace(t *testing.T) {
 	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 	for _, p := range []Place{first, second} {
 		planned, err := LoadPlan(p.Socket)
-		require.NoError(t, err, "each has its plan, and one that was refused takes none away")
+		require.NoError(t, err, "each run has its plan, and a refused run removes none")
 		require.Equal(t, p.Dir == first.Dir, planned.Job == "first")
 	}
 
@@ -77,7 +77,7 @@ func TestFindPlace(t *testing.T) {
 	require.NoDirExists(t, second.Dir)
 	left, err := os.ReadDir(base)
 	require.NoError(t, err)
-	require.Len(t, left, 2, "only the busy one, and the young one")
+	require.Len(t, left, 2, "only the busy directory and the young directory are left")
 }
 
 func TestFindPlaceWithoutRoomForSockets(t *testing.T) {
@@ -91,7 +91,7 @@ func TestFindPlaceWithoutRoomForSockets(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left)
 	p, err := Find(config.Config{})
-	require.NoError(t, err, "there is room for the broker's own")
+	require.NoError(t, err, "the path is short enough for the broker's socket")
 	p.Close()
 }
 
@@ -99,18 +99,18 @@ func TestChoosePaths(t *testing.T) {
 	dir, mpi := t.TempDir(), filepath.Join(t.TempDir(), "mpi")
 	p, err := Choose(config.Config{Pod: config.Pod{MPIDir: mpi}}, dir, false)
 	require.NoError(t, err)
-	require.Equal(t, filepath.Join(dir, "hostfile"), p.Hostfile, "outside of a pod nothing is made in /etc")
+	require.Equal(t, filepath.Join(dir, "hostfile"), p.Hostfile, "outside of a pod, nothing is created in /etc")
 	require.NoDirExists(t, mpi)
 	p, err = Choose(config.Config{Pod: config.Pod{MPIDir: t.TempDir()}}, dir, false)
 	require.NoError(t, err)
-	require.Equal(t, filepath.Join(dir, "hostfile"), p.Hostfile, "nor written in one that is there")
+	require.Equal(t, filepath.Join(dir, "hostfile"), p.Hostfile, "outside of a pod, an existing directory is not used either")
 	require.Empty(t, p.legacy)
 
 	p, err = Choose(config.Config{Pod: config.Pod{MPIDir: mpi}}, dir, true)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(mpi, "hostfile"), p.Hostfile)
 	require.NoError(t, p.Write([]plan.Host{{Host: "10.0.0.1", Slots: 2}}, "/muster/agent"))
-	require.NoError(t, p.Write([]plan.Host{{Host: "10.0.0.1", Slots: 3}}, "/muster/agent"), "again, over the old files")
+	require.NoError(t, p.Write([]plan.Host{{Host: "10.0.0.1", Slots: 3}}, "/muster/agent"), "a second write replaces the files")
 	for name, want := range map[string]string{
 		"hostfile": "10.0.0.1 slots=3\n", "hostfile.hydra": "10.0.0.1:3\n",
 		"discover_hosts.sh": "#!/bin/sh\nexec /muster/agent hosts --format horovod\n",
@@ -126,7 +126,7 @@ func TestChoosePaths(t *testing.T) {
 	p, err = Choose(config.Config{Pod: config.Pod{MPIDir: mpi}, Rehearsal: config.Rehearsal{Fake: 1}}, dir, true)
 	require.NoError(t, err)
 	require.Empty(t, p.legacy)
-	require.Equal(t, filepath.Join(dir, "hostfile"), p.Hostfile, "a laptop's /etc is left alone")
+	require.Equal(t, filepath.Join(dir, "hostfile"), p.Hostfile, "a fake run does not write to /etc")
 
 	p, err = Choose(config.Config{Pod: config.Pod{MPIDir: mpi}, Launching: config.Launching{Hostfile: filepath.Join(dir, "mine")}}, dir, true)
 	require.NoError(t, err)
@@ -150,16 +150,17 @@ func TestPlanEnvironment(t *testing.T) {
 	require.Contains(t, env, "PRTE_MCA_plm_ssh_agent=/bin/agent rsh")
 	require.Contains(t, env, "HYDRA_LAUNCHER_EXEC=/r/rsh")
 	require.Contains(t, env, "HOME="+dir)
-	require.Contains(t, env, "TMPDIR="+dir+"/tmp", "fake runs share nothing below /tmp")
+	require.Contains(t, env, "TMPDIR="+dir+"/tmp", "fake runs share no files in /tmp")
 	require.DirExists(t, dir+"/tmp")
-	require.NotContains(t, env, "HOME=", "getenv takes the first")
-	require.Contains(t, env, "HYDRA_LAUNCHER=ssh", "the user's")
+	require.NotContains(t, env, "HOME=", "getenv returns the first value, so an empty HOME must be removed")
+	require.Contains(t, env, "HYDRA_LAUNCHER=ssh", "the user's value is kept")
 	require.NotContains(t, env, "HYDRA_LAUNCHER=rsh")
 	require.Contains(t, strings.Join(warnings, "\n"), "HYDRA_LAUNCHER")
-	require.Contains(t, env, "MUSTER_BROKER=/r/broker.sock", "an outer launcher's broker is not ours")
+	require.Contains(t, env, "MUSTER_BROKER=/r/broker.sock", "the broker of an outer launcher is replaced")
 }
 
-// A shortage of file descriptors does not mean that another agent runs, and proves no run dead.
+// TestPlaceWithoutDescriptors checks that a shortage of file descriptors does not mean that another
+// agent runs, nor that a run is dead.
 func TestPlaceWithoutDescriptors(t *testing.T) {
 	base := privateDir(t)
 	for _, c := range []struct {
@@ -179,10 +180,10 @@ func TestPlaceWithoutDescriptors(t *testing.T) {
 	require.NoError(t, err)
 	defer syscall.Close(fd)
 	require.NoError(t, syscall.Bind(fd, &syscall.SockaddrUnix{Name: full}))
-	require.False(t, answers(full), "nobody listens")
+	require.False(t, answers(full), "a bound socket without a listener")
 	require.NoError(t, syscall.Listen(fd, 0))
 	for range 2 {
-		require.True(t, answers(full), "its queue is full, and it lives")
+		require.True(t, answers(full), "a listener with a full queue is alive")
 	}
 	require.False(t, answers(filepath.Join(base, "none")))
 }

@@ -21,11 +21,11 @@ func TestPlanFile(t *testing.T) {
 			{Name: "ADDRESSES", Value: all}, {Name: "EMPTY"}, {Name: "OTHER", Value: all[1:]}}})
 	}
 	require.NoError(t, savePlan(planned, dir))
-	require.Equal(t, all, planned.Processes[7].Vars[0].Value, "the plan itself stays as it is")
+	require.Equal(t, all, planned.Processes[7].Vars[0].Value, "saving does not change the plan")
 	path := filepath.Join(dir, planName)
 	st, err := os.Stat(path)
 	require.NoError(t, err)
-	require.Less(t, st.Size(), int64(3*len(all)), "long values once")
+	require.Less(t, st.Size(), int64(3*len(all)), "the file has each long value once")
 	got, err := LoadPlan(filepath.Join(dir, "socket"))
 	require.NoError(t, err)
 	require.Equal(t, planned, got)

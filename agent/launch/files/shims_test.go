@@ -23,8 +23,8 @@ func TestShimsAreLinksAndLeadPATH(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "/muster/agent", target)
 	}
-	// A second time, as for agent env under agent run: the directory is not in PATH twice, and
-	// there is no error.
+	// A second call, as for agent env under agent run, does not add the directory to PATH again and
+	// returns no error.
 	argv, again, err := WithShims(true, dir, "/muster/agent", []string{"sh"}, env)
 	require.NoError(t, err)
 	require.Equal(t, []string{"sh"}, argv)

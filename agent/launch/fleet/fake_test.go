@@ -20,10 +20,10 @@ func TestFakeTimes(t *testing.T) {
 		origin             string
 		given, lease, wait time.Duration
 	}{
-		"nothing said": {"default", 15 * time.Minute, time.Minute, time.Minute},
-		"short":        {"flag --lease", 30 * time.Second, 30 * time.Second, 30 * time.Second},
-		"very short":   {"flag --lease", 2 * time.Second, 2 * time.Second, 10 * time.Second},
-		"long":         {"env MUSTER_LEASE", time.Hour, time.Hour, time.Minute},
+		"default":    {"default", 15 * time.Minute, time.Minute, time.Minute},
+		"short":      {"flag --lease", 30 * time.Second, 30 * time.Second, 30 * time.Second},
+		"very short": {"flag --lease", 2 * time.Second, 2 * time.Second, 10 * time.Second},
+		"long":       {"env MUSTER_LEASE", time.Hour, time.Hour, time.Minute},
 	} {
 		cfg := config.Config{Limits: config.Limits{Lease: tc.given}, Origin: map[string]string{"lease": tc.origin}}
 		require.Equal(t, tc.lease, FakeLease(cfg), name)
@@ -33,7 +33,7 @@ func TestFakeTimes(t *testing.T) {
 
 func TestPingEvery(t *testing.T) {
 	require.Equal(t, 5*time.Second, pingEvery(15*time.Minute))
-	require.Equal(t, 250*time.Millisecond, pingEvery(time.Second), "several pings in the shortest lease")
+	require.Equal(t, 250*time.Millisecond, pingEvery(time.Second), "even the shortest lease has several pings")
 }
 
 func TestLastWordsIn(t *testing.T) {
@@ -50,7 +50,7 @@ func TestLastWordsIn(t *testing.T) {
 	}
 }
 
-// dials fails until ok is set.
+// dials is a dialer that fails until ok is set.
 type dials struct {
 	made int
 	ok   bool
@@ -64,20 +64,20 @@ func (d *dials) Dial(context.Context) (io.ReadWriteCloser, error) {
 	return nil, errors.New("refused")
 }
 
-func TestPatientUntilTheWorkerCame(t *testing.T) {
+func TestPatientUntilTheWorkerAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &dials{}
 		p := &patient{inner: d}
 		began := time.Now()
 		_, err := p.Dial(t.Context())
 		require.Error(t, err)
-		require.Equal(t, time.Second, time.Since(began), "it may still be starting")
+		require.Equal(t, time.Second, time.Since(began), "the worker may still be starting")
 		d.ok = true
 		_, err = p.Dial(t.Context())
 		require.NoError(t, err)
 		d.ok, d.made = false, 0
 		_, err = p.Dial(t.Context())
 		require.Error(t, err)
-		require.Equal(t, 1, d.made, "it was there, and is gone")
+		require.Equal(t, 1, d.made, "a worker that answered before is not dialed again")
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/config"
 )
 
-// pipeDialer hands out one end of pipes and keeps the other.
+// pipeDialer returns one end of each pipe and keeps the other end.
 type pipeDialer struct{ far []net.Conn }
 
 func (d *pipeDialer) Dial(context.Context) (io.ReadWriteCloser, error) {
@@ -41,7 +41,7 @@ func TestFaultyDropsEverySoManyBytes(t *testing.T) {
 		_, err = conn.Write([]byte("x"))
 		require.Error(t, err)
 		_, err = inner.far[i].Write([]byte("x"))
-		require.Error(t, err, "the other side sees the end too")
+		require.Error(t, err, "the other side is closed too")
 	}
 	require.Empty(t, f.conns)
 }
@@ -60,7 +60,7 @@ func TestFaultyDropNow(t *testing.T) {
 	_, err = conn.Read(make([]byte, 1))
 	require.Error(t, err)
 	_, err = f.Dial(t.Context())
-	require.NoError(t, err, "the line itself is there")
+	require.NoError(t, err, "the worker can be dialed again")
 	f.drop()
 }
 
@@ -85,6 +85,6 @@ func TestFaultyStall(t *testing.T) {
 		go func() { _, err := conn.Write([]byte("x")); done <- err }()
 		synctest.Wait()
 		conn.Close()
-		require.True(t, errors.Is(<-done, errFault), "closing frees a stalled write")
+		require.True(t, errors.Is(<-done, errFault), "closing the connection ends a stalled write")
 	})
 }

@@ -36,7 +36,7 @@ func TestNoCluster(t *testing.T) {
 	broken := errors.New("read kubeconfig: line 3: not yaml")
 	for name, tc := range map[string]struct {
 		cfg        config.Config
-		named      string // KUBECONFIG
+		named      string // value of KUBECONFIG
 		err        error
 		inPod      bool
 		token      string
@@ -45,9 +45,9 @@ func TestNoCluster(t *testing.T) {
 		"no pod, no kubeconfig": {err: empty, token: nowhere, want: "find the cluster: not running in a pod, and there is no kubeconfig", hint: "--fake=4"},
 		"a missing KUBECONFIG": {named: "/no/such", err: empty, token: nowhere,
 			want: "find the cluster: not running in a pod, and KUBECONFIG=/no/such does not exist", hint: "--kubeconfig"},
-		"a pod without a token":     {err: empty, inPod: true, token: nowhere, want: "find the cluster: this pod has no ServiceAccount token", hint: "serviceAccountName"},
-		"a kubeconfig that is none": {err: broken, token: nowhere, want: "find the cluster: read kubeconfig: line 3: not yaml", hint: "--kubeconfig"},
-		"a token that is no use":    {err: broken, inPod: true, token: token, want: "find the cluster: read kubeconfig: line 3: not yaml", hint: "--kubeconfig"},
+		"a pod without a token": {err: empty, inPod: true, token: nowhere, want: "find the cluster: this pod has no ServiceAccount token", hint: "serviceAccountName"},
+		"an invalid kubeconfig": {err: broken, token: nowhere, want: "find the cluster: read kubeconfig: line 3: not yaml", hint: "--kubeconfig"},
+		"a pod with a token":    {err: broken, inPod: true, token: token, want: "find the cluster: read kubeconfig: line 3: not yaml", hint: "--kubeconfig"},
 		"a kubeconfig in a pod": {cfg: config.Config{Selection: config.Selection{Kubeconfig: "/x"}}, err: broken, inPod: true, token: nowhere,
 			want: "find the cluster: read kubeconfig: line 3: not yaml", hint: "--kubeconfig"},
 	} {
@@ -65,7 +65,7 @@ func TestNoCluster(t *testing.T) {
 func TestEpochOfAClusterThatDoesNotAnswer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	require.NoError(t, l.Close()) // refused from now on
+	require.NoError(t, l.Close()) // connections are refused from now on
 	client, err := rendezvous.Client(&rest.Config{Host: "http://" + l.Addr().String()})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 700*time.Millisecond, errors.New("--timeout has passed"))
@@ -73,13 +73,13 @@ func TestEpochOfAClusterThatDoesNotAnswer(t *testing.T) {
 	_, err = (&Kube{client: client, Namespace: "ns"}).Epoch(ctx, config.Config{Pod: config.Pod{PodName: "pi-launcher"}}, "id")
 	require.ErrorContains(t, err, "the cluster cannot be reached: get our own pod pi-launcher: ")
 	require.ErrorContains(t, err, "connection refused")
-	require.NotContains(t, err.Error(), "\n", "every failure is one line")
+	require.NotContains(t, err.Error(), "\n", "every error is one line")
 	require.Equal(t, 1, strings.Count(err.Error(), "cannot be reached"))
 	require.Equal(t, names.ExitNoCluster, failure.CodeOf(err))
 }
 
-// A launcher whose container was restarted is the newer one, even if the pod's status does not
-// count the restart yet.
+// TestEpochOfARestartedContainer checks that a launcher whose container was restarted is newer,
+// even if the pod's status does not count the restart yet.
 func TestEpochOfARestartedContainer(t *testing.T) {
 	api := fakekube.New(t)
 	api.Set(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pi-launcher", UID: "u1"}})
@@ -94,7 +94,8 @@ func TestEpochOfARestartedContainer(t *testing.T) {
 	require.Positive(t, second.Compare(first))
 }
 
-// Our own pod is found with the right to list alone, and with the right to get alone.
+// TestOwnPodByListOrGet checks that the launcher finds its own pod if it may only list pods, and if
+// it may only get pods.
 func TestOwnPodByListOrGet(t *testing.T) {
 	const list = "/api/v1/namespaces/ns/pods"
 	for _, right := range []string{"list", "get"} {

@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// The wait for replacements is not confused by how the lost workers ended.
+// TestPast checks that a failed pod of a lost worker does not affect the wait for its replacement.
 func TestPast(t *testing.T) {
 	workers := []rendezvous.Worker{{Name: "w-0", UID: "uid-0", Container: "main"}, {Name: "w-1", UID: "uid-1", Container: "main"}, {Name: "w-2", UID: "uid-2", Container: "main"}}
 	pod := func(w rendezvous.Worker, change func(*corev1.Pod)) *corev1.Pod {
@@ -32,6 +32,6 @@ func TestPast(t *testing.T) {
 	require.Len(t, w.board.Workers(), 1)
 	failed = pod(workers[2], func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })
 	w.setPods(rendezvous.Snapshot{At: time.Now(), Pods: []*corev1.Pod{pod(workers[0], func(*corev1.Pod) {}), failed}})
-	require.Len(t, w.board.Workers(), 2, "another one's failure counts")
+	require.Len(t, w.board.Workers(), 2, "the failure of another worker counts")
 	require.True(t, (&Past{instances: map[string]bool{"i": true}}).going(wire.WelcomeRecord{Instance: "i"}))
 }

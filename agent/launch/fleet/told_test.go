@@ -13,7 +13,7 @@ import (
 )
 
 // TestTakeLeaving checks that the first worker that is going down is returned once, with the rest
-// of its grace. A worker whose link has been given up since is not.
+// of its grace. A worker whose link was given up in the meantime is not returned.
 func TestTakeLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLinks(nil, nil, wire.HelloRecord{}, time.Minute, nil, noAccount{})
@@ -30,7 +30,7 @@ func TestTakeLeaving(t *testing.T) {
 	})
 }
 
-// noAccount records nothing.
+// noAccount is an account that records nothing.
 type noAccount struct{}
 
 func (noAccount) Link(string, bool, bool)          {}

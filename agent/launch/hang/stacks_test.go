@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// telling is a worker of a stage that reports stacks, for which its rank uses a processor.
+// telling is a worker of a stage that reports stacks. Its rank uses processor time for that.
 type telling struct {
 	hangtest.Worker
 	text string
@@ -35,8 +35,8 @@ func (w telling) Stacks(ctx context.Context, _ wire.AskRecord) (wire.AnswerRecor
 
 const atStep = "Current thread 0x1 (most recent call first):\n  File \"/app/train.py\", line 40 in step\n"
 
-// A worker that does not answer, or is too old, costs no more than the time limit, and does not
-// affect the others.
+// TestTakeStacks checks that a worker that does not answer, or is too old, costs no more than the
+// time limit, and does not affect the other workers.
 func TestTakeStacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := hangtest.New()
@@ -59,8 +59,9 @@ func TestTakeStacks(t *testing.T) {
 	})
 }
 
-// The time that ranks take to report their stacks is no sign that the run continues.
-func TestTellingStacksIsNoWork(t *testing.T) {
+// TestReportingStacksIsNoWork checks that the processor time that ranks use to report their stacks
+// does not count as progress.
+func TestReportingStacksIsNoWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := hangtest.New()
 		w := NewWatch(10*time.Minute, func() map[string]Asker {
@@ -76,7 +77,7 @@ func TestTellingStacksIsNoWork(t *testing.T) {
 		require.True(t, h.Stacks.Told())
 		select {
 		case h := <-w.Tell():
-			require.Fail(t, "it was told again", "%+v", h)
+			require.Fail(t, "the hang was reported again", "%+v", h)
 		case <-time.After(4 * time.Hour):
 		}
 		w.End()

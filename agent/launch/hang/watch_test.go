@@ -13,8 +13,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// standAndWatch runs a watch over n workers for span, and calls happens in each second. It returns
-// what the watch reported, and when.
+// standAndWatch runs a watch over n workers for span, and calls happens once a second. It returns
+// what the watch reported, with the minute of each report.
 func standAndWatch(t *testing.T, s *hangtest.Stage, n int, span time.Duration, happens func(w *Watch, second int)) (said []string) {
 	t.Helper()
 	w := NewWatch(10*time.Minute, func() map[string]Asker {
@@ -48,14 +48,14 @@ func standAndWatch(t *testing.T, s *hangtest.Stage, n int, span time.Duration, h
 	return said
 }
 
-// TestHang checks that the report comes once, soon after the time.
+// TestHang checks that a hang is reported once, soon after the limit.
 func TestHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		require.Equal(t, []string{"hang 12.5"}, standAndWatch(t, hangtest.New(), 3, 4*time.Hour, nil))
 	})
 }
 
-// TestNoHang has runs that are slow, silent or odd, but do not hang.
+// TestNoHang checks that runs that are slow, silent or unusual, but do not hang, are not reported.
 func TestNoHang(t *testing.T) {
 	for name, row := range map[string]struct {
 		set     func(s *hangtest.Stage)
@@ -66,9 +66,9 @@ func TestNoHang(t *testing.T) {
 				w.Wrote()
 			}
 		}},
-		"a rank computes and says nothing": {set: func(s *hangtest.Stage) { s.CPU["2"] = 1 }},
-		"it computes a little":             {set: func(s *hangtest.Stage) { s.CPU["2"] = 0.02 }},
-		"it computes for a second every nine minutes": {happens: func(s *hangtest.Stage, _ *Watch, second int) {
+		"a rank computes and prints nothing": {set: func(s *hangtest.Stage) { s.CPU["2"] = 1 }},
+		"a rank computes a little":           {set: func(s *hangtest.Stage) { s.CPU["2"] = 0.02 }},
+		"a rank computes for a second every nine minutes": {happens: func(s *hangtest.Stage, _ *Watch, second int) {
 			if second%540 == 0 {
 				s.Change(func() { s.Used["1"] += 1000 })
 			}
@@ -76,13 +76,13 @@ func TestNoHang(t *testing.T) {
 		"a rank reads its data": {happens: func(s *hangtest.Stage, _ *Watch, second int) {
 			s.Change(func() { s.Moved["1"] += 64 << 10 })
 		}},
-		"processes come and go": {happens: func(s *hangtest.Stage, _ *Watch, second int) {
+		"processes start and end": {happens: func(s *hangtest.Stage, _ *Watch, second int) {
 			if second%400 == 0 {
 				s.Change(func() { s.Extra = 1 - s.Extra })
 			}
 		}},
-		"a debugger is at work":        {set: func(s *hangtest.Stage) { s.State = "t" }},
-		"our own reader does not read": {set: func(s *hangtest.Stage) { s.Wait = 100 }},
+		"a debugger has stopped the ranks":       {set: func(s *hangtest.Stage) { s.State = "t" }},
+		"the reader of our output does not read": {set: func(s *hangtest.Stage) { s.Wait = 100 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -100,7 +100,8 @@ func TestNoHang(t *testing.T) {
 	}
 }
 
-// TestHeartbeatsAreNoWork has threads that only check from time to time.
+// TestHeartbeatsAreNoWork checks that threads that only check something from time to time do not
+// count as progress.
 func TestHeartbeatsAreNoWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := hangtest.New()
@@ -109,8 +110,7 @@ func TestHeartbeatsAreNoWork(t *testing.T) {
 	})
 }
 
-// TestHangIsOver checks that a run that moves again is reported, and that a second hang is reported
-// too.
+// TestHangIsOver checks that the end of a hang is reported, and that a second hang is reported too.
 func TestHangIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		require.Equal(t, []string{"hang 12.5", "over 30.0", "hang 40.0"}, standAndWatch(t, hangtest.New(), 3, time.Hour, func(w *Watch, second int) {
@@ -121,8 +121,8 @@ func TestHangIsOver(t *testing.T) {
 	})
 }
 
-// TestHangOfMany checks that one working rank is enough, and that the other workers are not asked
-// meanwhile. While output flows, no worker is asked.
+// TestHangOfMany checks that one working rank is enough to rule out a hang, and that the watch then
+// does not ask the other workers. While output arrives, the watch asks no worker.
 func TestHangOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := hangtest.New()
@@ -138,12 +138,12 @@ func TestHangOfMany(t *testing.T) {
 	})
 }
 
-// TestNoVerdict checks that a worker that cannot be asked is reported once, and not as a hang.
+// TestNoVerdict checks that a worker that does not answer is reported once, and not as a hang.
 func TestNoVerdict(t *testing.T) {
 	for name, set := range map[string]func(s *hangtest.Stage){
-		"down":      func(s *hangtest.Stage) { s.Err["1"] = errors.New("the link is down") },
-		"too many":  func(s *hangtest.Stage) { s.Left = 3 },
-		"not there": func(s *hangtest.Stage) { s.Err["0"], s.Err["1"], s.Err["2"] = errNoAnswer, errNoAnswer, errNoAnswer },
+		"down":               func(s *hangtest.Stage) { s.Err["1"] = errors.New("the link is down") },
+		"too many processes": func(s *hangtest.Stage) { s.Left = 3 },
+		"no answer":          func(s *hangtest.Stage) { s.Err["0"], s.Err["1"], s.Err["2"] = errNoAnswer, errNoAnswer, errNoAnswer },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -158,23 +158,22 @@ func TestNoVerdict(t *testing.T) {
 		s.Err["1"] = errors.New("the link is down")
 		require.Equal(t, []string{"unknown 10.0", "hang 40.0"}, standAndWatch(t, s, 3, time.Hour, func(_ *Watch, second int) {
 			if second == 29*60 {
-				s.Change(func() { delete(s.Err, "1") }) // asked at 30 min for the first time
+				s.Change(func() { delete(s.Err, "1") }) // the watch asks it again at 30 min
 			}
 		}))
 	})
 }
 
-// TestHangOfTheLaunch checks a command in the launcher that prints and computes, and one that does
-// not.
+// TestHangOfTheLaunch checks commands in the launcher that print, compute or wait.
 func TestHangOfTheLaunch(t *testing.T) {
 	for name, row := range map[string]struct {
 		written func(since time.Duration) uint64
 		cpu     float64
 		want    []string
 	}{
-		"it prints now and then": {written: func(d time.Duration) uint64 { return uint64(d / (9 * time.Minute)) }},
-		"it computes":            {cpu: 1},
-		"it waits":               {want: []string{"hang 12.5"}},
+		"output now and then":  {written: func(d time.Duration) uint64 { return uint64(d / (9 * time.Minute)) }},
+		"the command computes": {cpu: 1},
+		"the command waits":    {want: []string{"hang 12.5"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

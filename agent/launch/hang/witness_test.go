@@ -9,8 +9,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// The verdict about a failure covers the ranks that were alive then, is printed once, and is in the
-// report.
+// TestBlame checks that the verdict about a failure covers only the ranks that were alive then, and
+// is empty without an explanation.
 func TestBlame(t *testing.T) {
 	w := &Witness{hang: NewWatch(0, nil), done: make(chan struct{}), over: map[string]bool{"rank 1": true}}
 	w.hang.Name("s1", "rank 1")
@@ -20,7 +20,7 @@ func TestBlame(t *testing.T) {
 	w.seen.Ranks = []stacks.Rank{record("s0", "0", "clock_nanosleep"), record("s1", "1", "clock_nanosleep"), record("s2", "2", "recvfrom")}
 	failure := stacks.Failure{Sentence: "rank 1 on w-1 exited with 1", Tail: []string{"TimeoutError: timed out"}}
 	sentence, lines := w.Judge(failure)
-	require.Empty(t, sentence, "the stacks are not there yet")
+	require.Empty(t, sentence, "the stacks have not arrived yet")
 	require.Empty(t, lines)
 
 	close(w.done)
@@ -29,5 +29,5 @@ func TestBlame(t *testing.T) {
 	require.Equal(t, sentence, lines[0])
 	require.Len(t, lines, 5)
 	sentence, _ = w.Judge(stacks.Failure{Sentence: "rank 1 on w-1 exited with 1", Tail: []string{"ValueError: x"}})
-	require.Empty(t, sentence, "no stack explains it")
+	require.Empty(t, sentence, "no stack explains the failure")
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// podsOf returns a situation of pods with these roles as labels. Each pod has eth0 with its
-// address.
+// podsOf returns a situation of pods with these roles as labels. Each pod has the interfaces lo,
+// eth0 and eth1.
 func podsOf(cfg config.Config, roles ...string) Situation {
 	s := Situation{Config: cfg, Port: AnyPort(cfg.Port, rand.IntN), Welcomes: map[string]wire.WelcomeRecord{}, Dir: "/run/m", Broker: "/run/m/broker.sock", Agent: "/muster/agent",
 		Files: Files{Hostfile: "/run/m/hostfile", Hydra: "/run/m/hostfile.hydra", Rsh: "/run/m/rsh"}}
@@ -42,7 +42,7 @@ func TestRoles(t *testing.T) {
 		labels []string
 		want   string
 	}{
-		"nobody says":      {"", []string{"", "", ""}, ":0 :0 :0"},
+		"no roles":         {"", []string{"", "", ""}, ":0 :0 :0"},
 		"flag":             {"chief=1,worker=2", []string{"", "", ""}, "chief:0 worker:0 worker:1"},
 		"labels":           {"", []string{"Master", "Worker", "Worker"}, "master:0 worker:0 worker:1"},
 		"some labels":      {"", []string{"", "PS", ""}, "worker:0 ps:0 worker:1"},
@@ -77,18 +77,18 @@ func TestInterfaces(t *testing.T) {
 	require.Equal(t, "it has lo (127.0.0.1, ::1), eth0 (10.0.0.2)", f.Hint())
 
 	delete(s.Welcomes, "pi-worker-1")
-	require.Equal(t, "eth1", clusterIn(t, s).Workers[1].Interface, "nobody has asked it yet")
+	require.Equal(t, "eth1", clusterIn(t, s).Workers[1].Interface, "a worker that was not asked yet is assumed to have it")
 	s.Config.Interface = ""
 	require.Empty(t, clusterIn(t, s).Workers[1].Interface)
 }
 
-func TestWhatWorkersSay(t *testing.T) {
+func TestDevicesOfWorkers(t *testing.T) {
 	s := podsOf(config.Config{}, "", "")
 	c := clusterIn(t, s)
 	require.True(t, c.NoRDMA)
 	require.Equal(t, 2, c.Workers[1].GPUs)
 	delete(s.Welcomes, "pi-worker-1")
-	require.False(t, clusterIn(t, s).NoRDMA, "one that does not say may have a device")
+	require.False(t, clusterIn(t, s).NoRDMA, "a worker that does not report may have a device")
 }
 
 func TestProcesses(t *testing.T) {
@@ -107,9 +107,9 @@ func TestProcesses(t *testing.T) {
 	require.Contains(t, env, "GLOO_SOCKET_IFNAME=eth0")
 	require.Contains(t, env, "WORLD_SIZE=9")
 	require.NotContains(t, env, "WORLD_SIZE=4")
-	require.NotContains(t, env, "LOCAL_RANK=1", "the pod's own counts")
+	require.NotContains(t, env, "LOCAL_RANK=1", "the value of the pod takes precedence")
 	require.Contains(t, plan.Processes[1].Environment(s.Config), "LOCAL_RANK=1")
-	require.Len(t, plan.Warnings, 3, "once a name: %q", plan.Warnings)
+	require.Len(t, plan.Warnings, 3, "one warning for each name: %q", plan.Warnings)
 	require.Contains(t, strings.Join(plan.Warnings, "\n"), `MASTER_ADDR="mine" is set and kept in place of "10.0.0.1"`)
 
 	s.Config.OnlyRanks = "0,4"
@@ -120,7 +120,8 @@ func TestProcesses(t *testing.T) {
 	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 }
 
-// Search paths extend what the worker itself has. The files' directory differs between workers.
+// TestSettleWithFiles checks that search paths extend the worker's own paths, and that each worker
+// uses its own directory of files.
 func TestSettleWithFiles(t *testing.T) {
 	p := Plan{Processes: []Process{
 		{Worker: 0, ours: []framework.Var{{Name: "PYTHONPATH", Value: framework.FilesDir, Extend: ":"}}},

@@ -34,11 +34,11 @@ func TestSharedCores(t *testing.T) {
 		a, b, c string
 		want    bool
 	}{
-		"each its own":           {"2-3", "4-5", "2-3", false},
+		"exclusive sets":         {"2-3", "4-5", "2-3", false},
 		"overlap on one node":    {"2-4", "4-5", "2-3", true},
 		"the node's common pool": {"2-3", "4-5", "0-7", true},
 		"only CPU 0":             {"2-3", "4-5", "0", true},
-		"ten is not zero":        {"2-3", "4-5", "10,12", false},
+		"CPU 10, not CPU 0":      {"2-3", "4-5", "10,12", false},
 		"unknown":                {"2-3", "4-5", "", true},
 	} {
 		welcomes := map[string]wire.WelcomeRecord{"a": {CPUSet: tc.a}, "b": {CPUSet: tc.b}, "c": {CPUSet: tc.c}}

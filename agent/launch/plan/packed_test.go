@@ -9,8 +9,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// A long assignment that several processes have is packed from the second process on. The user's
-// own assignments keep their order.
+// TestPacked checks that a long assignment that several processes have is packed from the second
+// process on. The user's own assignments keep their order.
 func TestPacked(t *testing.T) {
 	long, mine := "ADDRESSES="+strings.Repeat("x", longAssignment), "MINE="+strings.Repeat("y", longAssignment)
 	twice := Packed{}

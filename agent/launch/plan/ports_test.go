@@ -19,13 +19,13 @@ func TestPortsAreFresh(t *testing.T) {
 			port, wait := p.Next(now)
 			require.Zero(t, wait)
 			require.GreaterOrEqual(t, port, firstPort)
-			require.Less(t, port+framework.PortBlock, 32768, "the kernel's own begin there")
+			require.Less(t, port+framework.PortBlock, 32768, "the kernel's ephemeral ports begin at 32768")
 			for other := range used {
 				require.True(t, port+framework.PortBlock <= other || other+framework.PortBlock <= port, "%d and %d overlap", port, other)
 			}
 			used[port] = true
 		}
-		require.GreaterOrEqual(t, len(used), 10, "attempts of a minute, with the pauses between them")
+		require.GreaterOrEqual(t, len(used), 10, "enough blocks for the attempts of a minute, with their pauses")
 		port, wait := p.Next(now.Add(10 * time.Second))
 		require.True(t, used[port])
 		require.Positive(t, wait)
@@ -58,5 +58,5 @@ func TestPorts(t *testing.T) {
 		require.LessOrEqual(t, p+framework.PortBlock, 31000)
 		seen[p] = true
 	}
-	require.Greater(t, len(seen), 50, "another block for each run")
+	require.Greater(t, len(seen), 50, "runs use different blocks")
 }

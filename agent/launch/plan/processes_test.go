@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/config"
 )
 
-// Assignments that the environments of processes share are in memory once.
+// TestSharedAssignments checks that assignments that several environments share are in memory once.
 func TestSharedAssignments(t *testing.T) {
 	cfg := config.Config{Launching: config.Launching{Env: []string{"A=1"}}}
 	addresses := framework.Var{Name: "ADDRESSES", Value: "10.0.0.1,10.0.0.2"}

@@ -40,14 +40,14 @@ func TestReportFile(t *testing.T) {
 	require.EqualValues(t, 1, got["redials"])
 	require.EqualValues(t, 2, got["links_held"])
 	require.Equal(t, []any{7.0}, got["gaps_ms"])
-	require.Equal(t, []any{}, got["lost"], "never null")
+	require.Equal(t, []any{}, got["lost"], "an empty list, never null")
 	require.ErrorContains(t, Report{}.Save("/nonexistent/r.json"), "write report: ")
 }
 
 func TestLastWords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	require.NoError(t, LastWords(path, 1, "x", "", nil))
-	require.NoFileExists(t, path, "outside of a pod nothing is made")
+	require.NoFileExists(t, path, "outside of a pod, no file is created")
 	require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("old"), 5000), 0o600))
 	require.NoError(t, LastWords(path, 76, "worker w-1 lost: gone", "", nil))
 	text, err := os.ReadFile(path)
@@ -60,7 +60,8 @@ func TestLastWords(t *testing.T) {
 	require.True(t, strings.HasSuffix(string(text), "ü... (exit code 76)\n"))
 }
 
-// The termination message keeps why earlier attempts failed, even if the last one succeeded.
+// TestLastWordsOfAttempts checks that the termination message keeps why earlier attempts failed,
+// even if the last attempt succeeded.
 func TestLastWordsOfAttempts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
@@ -82,7 +83,7 @@ func TestLastWordsOfAttempts(t *testing.T) {
 }
 
 // TestWorkersThatTookPart checks that the last line counts every worker once, including workers
-// that joined or that took part in another attempt.
+// that joined or that took part in another attempt only.
 func TestWorkersThatTookPart(t *testing.T) {
 	var r Report
 	named := func(names ...string) (list []rendezvous.Worker) {

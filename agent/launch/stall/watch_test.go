@@ -14,8 +14,8 @@ import (
 	"github.com/musterhq/muster/agent/progress"
 )
 
-// BenchmarkProgressRules measures what the launcher does with a line of a rank after it has
-// arrived, with and without rules: 1,000 ranks, four lines each.
+// BenchmarkProgressRules measures the work of the launcher for a line of a rank, with and without
+// rules: 1,000 ranks, four lines each.
 func BenchmarkProgressRules(b *testing.B) {
 	var text strings.Builder
 	for i := range 4 {

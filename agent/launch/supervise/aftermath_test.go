@@ -24,11 +24,11 @@ func TestLoseSilent(t *testing.T) {
 		states map[string]link.State
 		want   []verdict.Lost
 	}{
-		"all answer":        {map[string]link.State{"a": up, "b": up}, nil},
-		"one does not":      {map[string]link.State{"a": up, "b": down}, []verdict.Lost{{Worker: "b", Cause: "no sign of life for 10 s: container not found"}}},
-		"nobody does":       {map[string]link.State{"a": down, "b": down}, nil},
-		"closed on purpose": {map[string]link.State{"a": up, "b": {Linked: true, Parked: true}}, nil},
-		"never there":       {map[string]link.State{"a": up, "b": {}}, nil},
+		"all answer":          {map[string]link.State{"a": up, "b": up}, nil},
+		"one does not answer": {map[string]link.State{"a": up, "b": down}, []verdict.Lost{{Worker: "b", Cause: "no sign of life for 10 s: container not found"}}},
+		"no worker answers":   {map[string]link.State{"a": down, "b": down}, nil},
+		"closed on purpose":   {map[string]link.State{"a": up, "b": {Linked: true, Parked: true}}, nil},
+		"never connected":     {map[string]link.State{"a": up, "b": {}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := map[string]fleet.Standing{}

@@ -21,8 +21,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// A rank is judged by its stack only if it had not been told to end. Ranks about which nothing is
-// known count as ranks, but have no line.
+// TestBystanders checks that a rank is judged by its stack only if it had not been told to end.
+// Ranks without a usable stack still count as ranks.
 func TestBystanders(t *testing.T) {
 	standing := func(n int, noTerm bool) stacks.Rank {
 		return stacks.New(fmt.Sprint("rank ", n), n, "w", wire.StackRecord{NoTerm: noTerm, Text: []byte(atStep), Process: wire.ProcessRecord{PID: 70 + n, Rank: fmt.Sprint(n), State: "S", Call: "clock_nanosleep"}})
@@ -39,12 +39,12 @@ func TestBystanders(t *testing.T) {
 		missing int
 		blamed  bool
 	}{
-		"it was killed later":            {[]stacks.Rank{standing(0, true)}, []verdict.RankEnd{failed, ended(0, 15)}, 1, 0, true},
-		"it may be in a handler":         {[]stacks.Rank{standing(0, false)}, []verdict.RankEnd{failed, ended(0, 9)}, 0, 1, false},
-		"the failed one still stands":    {[]stacks.Rank{standing(0, true), standing(1, true)}, []verdict.RankEnd{failed}, 1, 0, true},
-		"most were killed before":        {[]stacks.Rank{standing(0, true)}, []verdict.RankEnd{failed, ended(2, 9), ended(3, 9)}, 1, 2, true},
-		"two of four do, and one is not": {[]stacks.Rank{standing(0, true), standing(2, true), standing(3, false)}, []verdict.RankEnd{failed}, 2, 1, false},
-		"a daemon is no rank":            {[]stacks.Rank{daemon, standing(0, true)}, []verdict.RankEnd{failed}, 1, 0, true},
+		"a bystander was killed later":           {[]stacks.Rank{standing(0, true)}, []verdict.RankEnd{failed, ended(0, 15)}, 1, 0, true},
+		"a bystander may be in a signal handler": {[]stacks.Rank{standing(0, false)}, []verdict.RankEnd{failed, ended(0, 9)}, 0, 1, false},
+		"the failed rank still runs":             {[]stacks.Rank{standing(0, true), standing(1, true)}, []verdict.RankEnd{failed}, 1, 0, true},
+		"most ranks were killed before":          {[]stacks.Rank{standing(0, true)}, []verdict.RankEnd{failed, ended(2, 9), ended(3, 9)}, 1, 2, true},
+		"two of four may be blamed":              {[]stacks.Rank{standing(0, true), standing(2, true), standing(3, false)}, []verdict.RankEnd{failed}, 2, 1, false},
+		"a daemon is not a rank":                 {[]stacks.Rank{daemon, standing(0, true)}, []verdict.RankEnd{failed}, 1, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rest, missing := apartFrom(hang.Standing{Ranks: c.ranks}, failed, c.ends)
@@ -56,7 +56,8 @@ func TestBystanders(t *testing.T) {
 	}
 }
 
-// The ranks of all workers are asked once, when the first report of a failed rank arrives.
+// TestBystandersAreAskedAtTheFirstFailure checks that the ranks of all workers are asked once, when
+// the first report of a failed rank arrives.
 func TestBystandersAreAskedAtTheFirstFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var wg sync.WaitGroup

@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/phrase"
 )
 
-func TestEndingTold(t *testing.T) {
+func TestEndingSignals(t *testing.T) {
 	var e ending
 	now := time.Now()
 	require.Negative(t, e.wait())
@@ -28,13 +28,13 @@ func TestEndingTold(t *testing.T) {
 	require.Equal(t, 10*time.Second, e.wait())
 
 	forward, changed = e.onSignal(syscall.SIGTERM, 10*time.Second, now.Add(SameSignal-1))
-	require.False(t, forward, "timeout(1) sends it twice")
+	require.False(t, forward, "timeout(1) sends the signal twice, so the repetition is ignored")
 	require.False(t, changed)
 
 	forward, changed = e.onSignal(syscall.SIGINT, 10*time.Second, now.Add(SameSignal))
-	require.False(t, forward, "the second one kills")
+	require.False(t, forward, "the second signal kills")
 	require.True(t, changed)
-	require.Equal(t, 15, e.told, "the first one is the reason")
+	require.Equal(t, 15, e.told, "the first signal is the reason")
 	require.Zero(t, e.wait())
 	sig, ok := e.next()
 	require.True(t, ok)
@@ -49,8 +49,8 @@ func TestEndingLost(t *testing.T) {
 	require.Equal(t, lostPatience, e.wait())
 	sig, _ := e.next()
 	require.Equal(t, syscall.SIGTERM, sig)
-	require.Equal(t, LostGrace, e.wait(), "a long grace does not delay this")
-	require.False(t, e.onLost(time.Minute), "a second loss does not begin anew")
+	require.Equal(t, LostGrace, e.wait(), "a long grace does not delay the end after a loss")
+	require.False(t, e.onLost(time.Minute), "a second loss does not restart the schedule")
 	sig, _ = e.next()
 	require.Equal(t, syscall.SIGKILL, sig)
 	require.LessOrEqual(t, lostPatience+LostGrace, 10*time.Second)
@@ -62,11 +62,11 @@ func TestEndingLost(t *testing.T) {
 	sig, _ = silent.next()
 	require.Equal(t, syscall.SIGTERM, sig)
 	silent.hurry()
-	require.Equal(t, hurriedGrace, silent.wait(), "something of the grace stays")
+	require.Equal(t, hurriedGrace, silent.wait(), "part of the grace is kept")
 
 	var told ending
 	told.onSignal(syscall.SIGTERM, time.Minute, time.Now())
-	require.False(t, told.onLost(time.Minute), "workers go while everything is told to stop")
+	require.False(t, told.onLost(time.Minute), "a loss during a stop changes nothing")
 	require.Equal(t, time.Minute, told.wait())
 
 	var short ending
@@ -75,8 +75,8 @@ func TestEndingLost(t *testing.T) {
 	require.Equal(t, time.Second, short.wait())
 }
 
-// TestEndingGoingDown checks that the ranks have the grace of the worker that is going down, and
-// that its loss does not shorten it.
+// TestEndingGoingDown checks that the ranks get the grace of the worker that is going down, and
+// that the loss of that worker does not shorten it.
 func TestEndingGoingDown(t *testing.T) {
 	var e ending
 	require.True(t, e.onGoingDown(20*time.Second))
@@ -84,7 +84,7 @@ func TestEndingGoingDown(t *testing.T) {
 	require.False(t, e.onLost(time.Minute))
 	require.False(t, e.onTrouble(time.Second, time.Minute))
 	require.False(t, e.onRestart(time.Minute))
-	require.False(t, e.onGoingDown(time.Minute), "a second worker changes nothing")
+	require.False(t, e.onGoingDown(time.Minute), "a second worker that goes down changes nothing")
 	require.Equal(t, 20*time.Second, e.wait())
 	require.True(t, e.phase.lost())
 
@@ -93,16 +93,16 @@ func TestEndingGoingDown(t *testing.T) {
 	require.Equal(t, 10*time.Second, e.wait())
 
 	for name, prepare := range map[string]func(e *ending){
-		"told":     func(e *ending) { e.onSignal(syscall.SIGTERM, time.Minute, time.Now()) },
-		"lost":     func(e *ending) { e.onLost(time.Minute) },
-		"trouble":  func(e *ending) { e.onTrouble(time.Second, time.Minute) },
-		"anew":     func(e *ending) { e.onRestart(time.Minute) },
-		"too late": func(*ending) {},
+		"told":          func(e *ending) { e.onSignal(syscall.SIGTERM, time.Minute, time.Now()) },
+		"lost":          func(e *ending) { e.onLost(time.Minute) },
+		"trouble":       func(e *ending) { e.onTrouble(time.Second, time.Minute) },
+		"restart":       func(e *ending) { e.onRestart(time.Minute) },
+		"no grace left": func(*ending) {},
 	} {
 		var e ending
 		prepare(&e)
 		grace := 20 * time.Second
-		if name == "too late" {
+		if name == "no grace left" {
 			grace = 0
 		}
 		before := e.wait()
@@ -114,19 +114,19 @@ func TestEndingGoingDown(t *testing.T) {
 func TestEndingOnTrouble(t *testing.T) {
 	var e ending
 	require.True(t, e.onTrouble(troublePatience, 10*time.Second))
-	require.False(t, e.onTrouble(troublePatience, 10*time.Second), "once")
+	require.False(t, e.onTrouble(troublePatience, 10*time.Second), "a second trouble changes nothing")
 	require.Equal(t, troublePatience, e.wait())
-	require.True(t, e.onLost(10*time.Second), "a lost worker ends it sooner")
+	require.True(t, e.onLost(10*time.Second), "a lost worker ends the run sooner")
 	require.Equal(t, lostPatience, e.wait())
 	e = ending{}
 	_, _ = e.onSignal(15, time.Second, time.Now())
-	require.False(t, e.onTrouble(troublePatience, time.Second), "told to stop already")
+	require.False(t, e.onTrouble(troublePatience, time.Second), "already told to stop")
 }
 
 func TestHangBeginsTheEnd(t *testing.T) {
 	var e ending
 	require.True(t, e.onHang(5*time.Second))
-	require.False(t, e.onTrouble(time.Second, time.Second), "ranks that end now do so because of us")
+	require.False(t, e.onTrouble(time.Second, time.Second), "ranks that end now end because of the stop")
 	sig, ok := e.next()
 	require.True(t, ok)
 	require.Equal(t, "SIGTERM", phrase.SignalName(int(sig)))
@@ -135,7 +135,7 @@ func TestHangBeginsTheEnd(t *testing.T) {
 	require.False(t, told.onHang(time.Second))
 }
 
-// TestPhases checks the next phase for each event, and whether the event decides the schedule.
+// TestPhases checks the next phase for each event, and whether the event changes the schedule.
 func TestPhases(t *testing.T) {
 	type move struct {
 		next       phase

@@ -28,9 +28,9 @@ type pollster struct {
 	does *pollDoing
 }
 
-// pollDoing says what the ranks of pollsters do.
+// pollDoing describes what the ranks of pollsters do.
 type pollDoing struct {
-	calls    map[string]string // MPI calls by rank; "": none
+	calls    map[string]string // MPI calls by rank; "" means no call
 	line     int
 	others   float64         // share of a processor that other threads of rank 1 use
 	returned map[string]bool // the rank has run Python
@@ -39,7 +39,7 @@ type pollDoing struct {
 
 func (w pollster) Stacks(_ context.Context, asked wire.AskRecord) (wire.AnswerRecord, error) {
 	if !asked.Polls {
-		return wire.AnswerRecord{}, errors.New("another question")
+		return wire.AnswerRecord{}, errors.New("unexpected question")
 	}
 	var rec wire.StackRecord
 	w.Change(func() {
@@ -58,7 +58,7 @@ func (w pollster) Stacks(_ context.Context, asked wire.AskRecord) (wire.AnswerRe
 	return wire.AnswerRecord{Stacks: []wire.StackRecord{rec}}, w.does.err
 }
 
-// pollAndWatch runs a watch over ranks that poll, except for what set changes.
+// pollAndWatch runs a watch over ranks that all poll in an MPI call, apart from what set changes.
 func pollAndWatch(t *testing.T, after time.Duration, ranks int, set func(s *hangtest.Stage, d *pollDoing), happens func(s *hangtest.Stage, d *pollDoing, w *hang.Watch, second int)) (said []string) {
 	s, d := hangtest.New(), &pollDoing{calls: map[string]string{}, line: 40, returned: map[string]bool{}}
 	for i := range ranks {
@@ -87,7 +87,7 @@ func pollAndWatch(t *testing.T, after time.Duration, ranks int, set func(s *hang
 		select {
 		case h := <-w.Tell():
 			out.Reset()
-			require.False(t, sup.onHang(h), "it is never stopped for it")
+			require.False(t, sup.onHang(h), "a suspicion must never stop the run")
 			require.Zero(t, sup.Hangs)
 			line, _, _ := bytes.Cut(out.Bytes(), []byte("\n"))
 			said = append(said, fmt.Sprintf("%.0f min: %s", time.Since(began).Minutes(), bytes.TrimPrefix(line, []byte("agent: "))))
@@ -107,7 +107,7 @@ const (
 	goesOn  = "train.py makes progress again"
 )
 
-// TestRanksThatPoll checks that the suspicion is reported once, and that a run that moves again is
+// TestRanksThatPoll checks that the suspicion is reported once, and that the end of the hang is
 // reported.
 func TestRanksThatPoll(t *testing.T) {
 	for name, row := range map[string]struct {
@@ -115,19 +115,19 @@ func TestRanksThatPoll(t *testing.T) {
 		happens func(s *hangtest.Stage, d *pollDoing, w *hang.Watch, second int)
 		want    []string
 	}{
-		"all are in one call": {want: []string{"15 min: " + allPoll}},
-		"nobody has asked":    {set: func(s *hangtest.Stage, _ *pollDoing) { s.Wary = true }, want: []string{"15 min: " + allPoll}},
-		"in two calls": {set: func(_ *hangtest.Stage, d *pollDoing) { d.calls["2"] = "Barrier" },
+		"all ranks are in one call": {want: []string{"15 min: " + allPoll}},
+		"the default watch":         {set: func(s *hangtest.Stage, _ *pollDoing) { s.Wary = true }, want: []string{"15 min: " + allPoll}},
+		"ranks are in two calls": {set: func(_ *hangtest.Stage, d *pollDoing) { d.calls["2"] = "Barrier" },
 			want: []string{"15 min: train.py may hang: for 600 s nothing was printed, read or written, and all 3 ranks use a processor in MPI: rank 2 on 2 at solve.py:40 exchange (MPI Barrier), ranks 0, 1 at solve.py:40 exchange (MPI Recv)"}},
-		"one sits still": {set: func(s *hangtest.Stage, d *pollDoing) { s.CPU["1"], d.calls["1"] = 0, "" },
+		"one rank sleeps": {set: func(s *hangtest.Stage, d *pollDoing) { s.CPU["1"], d.calls["1"] = 0, "" },
 			want: []string{"15 min: train.py may hang: for 600 s nothing was printed, read or written, and 2 of 3 ranks use a processor at solve.py:40 exchange (MPI Recv)"}},
-		"and goes on": {want: []string{"15 min: " + allPoll, "60 min: " + goesOn, "73 min: " + allPoll},
+		"then a rank continues": {want: []string{"15 min: " + allPoll, "60 min: " + goesOn, "73 min: " + allPoll},
 			happens: func(_ *hangtest.Stage, d *pollDoing, _ *hang.Watch, second int) {
 				if second == 59*60 {
 					d.returned["0"] = true
 				}
 			}},
-		"and prints": {want: []string{"15 min: " + allPoll, "60 min: " + goesOn, "72 min: " + allPoll},
+		"then a rank prints": {want: []string{"15 min: " + allPoll, "60 min: " + goesOn, "72 min: " + allPoll},
 			happens: func(_ *hangtest.Stage, _ *pollDoing, w *hang.Watch, second int) {
 				if second == 59*60 {
 					w.Wrote()
@@ -142,7 +142,8 @@ func TestRanksThatPoll(t *testing.T) {
 	}
 }
 
-// TestRanksThatDoNotPoll has runs where something shows that a rank may be at work.
+// TestRanksThatDoNotPoll checks that nothing is reported if anything shows that a rank may be
+// working.
 func TestRanksThatDoNotPoll(t *testing.T) {
 	every := func(seconds int, f func(s *hangtest.Stage, d *pollDoing, w *hang.Watch)) func(*hangtest.Stage, *pollDoing, *hang.Watch, int) {
 		return func(s *hangtest.Stage, d *pollDoing, w *hang.Watch, second int) {
@@ -156,23 +157,23 @@ func TestRanksThatDoNotPoll(t *testing.T) {
 		set     func(s *hangtest.Stage, d *pollDoing)
 		happens func(s *hangtest.Stage, d *pollDoing, w *hang.Watch, second int)
 	}{
-		"one computes":                 {set: func(_ *hangtest.Stage, d *pollDoing) { d.calls["1"] = "" }},
-		"a thread of one computes":     {set: func(_ *hangtest.Stage, d *pollDoing) { d.others = 0.5 }},
-		"one calls again and again":    {happens: every(60, func(_ *hangtest.Stage, d *pollDoing, _ *hang.Watch) { d.returned["1"] = true })},
-		"a call returns now and then":  {happens: every(500, func(_ *hangtest.Stage, d *pollDoing, _ *hang.Watch) { d.returned["2"] = true })},
-		"they go to another line":      {happens: every(500, func(_ *hangtest.Stage, d *pollDoing, _ *hang.Watch) { d.line++ })},
-		"one reads its data":           {happens: every(1, func(s *hangtest.Stage, _ *pollDoing, _ *hang.Watch) { s.Moved["1"] += 64 << 10 })},
-		"output now and then":          {happens: every(500, func(_ *hangtest.Stage, _ *pollDoing, w *hang.Watch) { w.Wrote() })},
-		"processes come and go":        {happens: every(400, func(s *hangtest.Stage, _ *pollDoing, _ *hang.Watch) { s.Extra = 1 - s.Extra })},
-		"our own reader does not read": {set: func(s *hangtest.Stage, _ *pollDoing) { s.Wait = 100 }},
-		"one that sits still may serve": {set: func(s *hangtest.Stage, d *pollDoing) {
+		"one rank computes":                      {set: func(_ *hangtest.Stage, d *pollDoing) { d.calls["1"] = "" }},
+		"another thread of a rank computes":      {set: func(_ *hangtest.Stage, d *pollDoing) { d.others = 0.5 }},
+		"one rank repeats its call":              {happens: every(60, func(_ *hangtest.Stage, d *pollDoing, _ *hang.Watch) { d.returned["1"] = true })},
+		"a call returns now and then":            {happens: every(500, func(_ *hangtest.Stage, d *pollDoing, _ *hang.Watch) { d.returned["2"] = true })},
+		"ranks move to another line":             {happens: every(500, func(_ *hangtest.Stage, d *pollDoing, _ *hang.Watch) { d.line++ })},
+		"one rank reads its data":                {happens: every(1, func(s *hangtest.Stage, _ *pollDoing, _ *hang.Watch) { s.Moved["1"] += 64 << 10 })},
+		"output now and then":                    {happens: every(500, func(_ *hangtest.Stage, _ *pollDoing, w *hang.Watch) { w.Wrote() })},
+		"processes start and end":                {happens: every(400, func(s *hangtest.Stage, _ *pollDoing, _ *hang.Watch) { s.Extra = 1 - s.Extra })},
+		"the reader of our output does not read": {set: func(s *hangtest.Stage, _ *pollDoing) { s.Wait = 100 }},
+		"a sleeping rank may be a server": {set: func(s *hangtest.Stage, d *pollDoing) {
 			s.Wary, s.CPU["1"], d.calls["1"], s.Call = true, 0, "", "epoll_wait"
 		}},
-		"a worker cannot tell": {set: func(_ *hangtest.Stage, d *pollDoing) {
+		"a worker is too old": {set: func(_ *hangtest.Stage, d *pollDoing) {
 			d.err = errors.New("the agent of the worker is too old to take stacks")
 		}},
 		"a worker cannot be asked": {set: func(s *hangtest.Stage, _ *pollDoing) { s.Err["1"] = errors.New("the link is down") }},
-		"there is one rank alone":  {ranks: 1},
+		"there is only one rank":   {ranks: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

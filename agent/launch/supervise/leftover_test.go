@@ -19,8 +19,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// outlasted runs a group whose ranks may end, for span. It returns what is printed, and whether the
-// run was to end.
+// outlasted supervises a group whose ranks may end, for span. It returns the output, and whether
+// the supervisor decided to end the run.
 func outlasted(t *testing.T, s *hangtest.Stage, account *tally.Tally, within, span time.Duration, happens func(r *Leftover, w *hang.Watch, second int)) (said string, ended bool) {
 	out := &bytes.Buffer{}
 	sup := &Supervisor{Subject: Subject{Name: "train", Group: true}, voice: &console.Voice{Out: out}, links: &fleet.Links{}, tally: account, Watches: Watches{Rest: NewLeftover(within)}}
@@ -50,16 +50,16 @@ func outlasted(t *testing.T, s *hangtest.Stage, account *tally.Tally, within, sp
 	return out.String(), ended
 }
 
-// first ends rank 0 with 0 at second 10.
+// first makes rank 0 exit with 0 at second 10.
 func first(r *Leftover, _ *hang.Watch, second int) {
 	if second == 10 {
 		r.Note("rank 0", true, false)
 	}
 }
 
-// TestWhatIsLeftIsTold checks that the rest is reported after a minute without work, and then less
-// and less often.
-func TestWhatIsLeftIsTold(t *testing.T) {
+// TestLeftoverIsReported checks that the remaining ranks are reported after a minute without work,
+// and then at growing intervals.
+func TestLeftoverIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said, ended := outlasted(t, hangtest.New(), nil, 0, time.Hour, first)
 		require.False(t, ended)
@@ -69,16 +69,16 @@ func TestWhatIsLeftIsTold(t *testing.T) {
 	})
 }
 
-func TestWhatIsLeftWorks(t *testing.T) {
+func TestWorkingLeftoverIsNotReported(t *testing.T) {
 	for name, happens := range map[string]func(s *hangtest.Stage, r *Leftover, w *hang.Watch, second int){
-		"it computes":      nil,
-		"it prints":        func(_ *hangtest.Stage, _ *Leftover, w *hang.Watch, second int) { w.Wrote() },
-		"nobody has ended": func(_ *hangtest.Stage, r *Leftover, _ *hang.Watch, second int) {},
-		"one has failed":   func(_ *hangtest.Stage, r *Leftover, _ *hang.Watch, second int) { r.Note("rank 2", false, true) },
-		"it reads its data": func(s *hangtest.Stage, _ *Leftover, _ *hang.Watch, second int) {
+		"the rest computes":   nil,
+		"the rest prints":     func(_ *hangtest.Stage, _ *Leftover, w *hang.Watch, second int) { w.Wrote() },
+		"no rank has ended":   func(_ *hangtest.Stage, r *Leftover, _ *hang.Watch, second int) {},
+		"one rank has failed": func(_ *hangtest.Stage, r *Leftover, _ *hang.Watch, second int) { r.Note("rank 2", false, true) },
+		"the rest reads data": func(s *hangtest.Stage, _ *Leftover, _ *hang.Watch, second int) {
 			s.Change(func() { s.Moved["1"] += 1 << 20 })
 		},
-		"one came to its end": func(s *hangtest.Stage, _ *Leftover, _ *hang.Watch, second int) {
+		"one rank is about to end": func(s *hangtest.Stage, _ *Leftover, _ *hang.Watch, second int) {
 			s.Change(func() { s.Used["2"] += 500 })
 		},
 	} {
@@ -89,7 +89,7 @@ func TestWhatIsLeftWorks(t *testing.T) {
 					s.CPU["2"] = 1
 				}
 				said, ended := outlasted(t, s, nil, 0, 20*time.Minute, func(r *Leftover, w *hang.Watch, second int) {
-					if name != "nobody has ended" {
+					if name != "no rank has ended" {
 						first(r, w, second)
 					}
 					if happens != nil {
@@ -103,9 +103,9 @@ func TestWhatIsLeftWorks(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftOfAnMpirun checks the ranks of the latest mpirun with a rank that ended with 0,
-// while that mpirun runs.
-func TestWhatIsLeftOfAnMpirun(t *testing.T) {
+// TestLeftoverOfAnMpirun checks that only the latest mpirun counts, while it runs and after one of
+// its ranks exited with 0.
+func TestLeftoverOfAnMpirun(t *testing.T) {
 	for name, row := range map[string]struct {
 		within time.Duration
 		ends   bool // the mpirun ends
@@ -113,11 +113,11 @@ func TestWhatIsLeftOfAnMpirun(t *testing.T) {
 		want   string
 		ended  bool
 	}{
-		"it runs":                      {want: "agent: rank 0 ended with 0 75 s ago, and no activity for 60 s; still running: 2 processes (--exit-within ends them)\n"},
-		"it has ended":                 {ends: true},
-		"it has ended, and is bounded": {ends: true, within: time.Minute},
-		"it runs, and is bounded":      {within: time.Minute, ended: true, want: "agent: rank 0 ended with 0 60 s ago, and its mpirun is still running; stopping train (--exit-within=1m), killing it after 1.0 s\n"},
-		"a second one runs":            {ends: true, again: true, want: "agent: rank 1 ended with 0 75 s ago, and no activity for 60 s; still running: 2 processes (--exit-within ends them)\n"},
+		"mpirun runs":                     {want: "agent: rank 0 ended with 0 75 s ago, and no activity for 60 s; still running: 2 processes (--exit-within ends them)\n"},
+		"mpirun has ended":                {ends: true},
+		"mpirun has ended, --exit-within": {ends: true, within: time.Minute},
+		"mpirun runs, --exit-within":      {within: time.Minute, ended: true, want: "agent: rank 0 ended with 0 60 s ago, and its mpirun is still running; stopping train (--exit-within=1m), killing it after 1.0 s\n"},
+		"a second mpirun runs":            {ends: true, again: true, want: "agent: rank 1 ended with 0 75 s ago, and no activity for 60 s; still running: 2 processes (--exit-within ends them)\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -147,8 +147,9 @@ func TestWhatIsLeftOfAnMpirun(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftIsEnded checks that --exit-within ends the rest even if it works.
-func TestWhatIsLeftIsEnded(t *testing.T) {
+// TestExitWithinEndsWorkingRanks checks that --exit-within ends the remaining ranks even if they
+// work.
+func TestExitWithinEndsWorkingRanks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := hangtest.New()
 		s.CPU["2"] = 1

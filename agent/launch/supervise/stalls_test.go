@@ -21,7 +21,8 @@ import (
 	"github.com/musterhq/muster/agent/progress"
 )
 
-// ruled returns a supervisor with rules for output lines, and what it prints.
+// ruled returns a supervisor with rules for output lines, and a buffer with what the supervisor
+// prints.
 func ruled(t *testing.T, words ...progress.Word) (*Supervisor, *bytes.Buffer) {
 	said := &bytes.Buffer{}
 	s := &Supervisor{Subject: Subject{Name: "train"}, voice: &console.Voice{Out: said}, links: &fleet.Links{}, trouble: func(sentence string) { fmt.Fprintf(said, "trouble: %s\n", sentence) }}
@@ -32,7 +33,7 @@ func ruled(t *testing.T, words ...progress.Word) (*Supervisor, *bytes.Buffer) {
 	return s, said
 }
 
-// waits handles events for span, as the supervisor's loop does.
+// waits handles events for span, like the supervisor's loop.
 func (s *Supervisor) waits(span time.Duration) {
 	for over := time.After(span); ; {
 		select {
@@ -66,13 +67,13 @@ func TestARuleIsJudgedWhenItIsDue(t *testing.T) {
 	})
 }
 
-// stuck is a reader of our output that does not read.
+// stuck is a destination for output that blocks until read is closed.
 type stuck struct{ read chan struct{} }
 
 func (s stuck) Write(p []byte) (int, error) { <-s.read; return len(p), nil }
 func (s stuck) Close() error                { return nil }
 
-func TestOutputThatNobodyReadsIsNoStall(t *testing.T) {
+func TestUnreadOutputIsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, said := ruled(t, every10s...)
 		reader := stuck{make(chan struct{})}
@@ -87,10 +88,10 @@ func TestOutputThatNobodyReadsIsNoStall(t *testing.T) {
 	})
 }
 
-func TestALauncherThatWasStoppedHasSeenNoStall(t *testing.T) {
+func TestAStoppedLauncherReportsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, said := ruled(t, every10s...)
-		time.Sleep(time.Hour) // no event is handled
+		time.Sleep(time.Hour) // no event is handled, as if the launcher was stopped
 		s.onProgressDue(time.Now())
 		require.Contains(t, said.String(), "paused: the launcher itself was stopped")
 		require.Empty(t, s.Stalls)
@@ -108,7 +109,7 @@ func TestABrokenRuleEndsTheRun(t *testing.T) {
 	})
 }
 
-func TestAllThatIsWrongIsTold(t *testing.T) {
+func TestAllTroublesAreReported(t *testing.T) {
 	var last string
 	s := &Supervisor{trouble: func(sentence string) { last = sentence }}
 	for _, row := range []struct{ key, sentence, want string }{

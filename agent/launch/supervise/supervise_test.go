@@ -28,7 +28,7 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// over returns s with workers that never change.
+// over returns s with a fixed set of workers.
 func over(s *Supervisor) *Supervisor {
 	s.members = fixed{s}
 	s.begin()
@@ -63,7 +63,7 @@ func awaitLink(t *testing.T, s *Supervisor, ok func(link.State) bool) {
 	require.Eventually(t, func() bool { return ok(s.links.Standings()["pi-worker-0"].State) }, time.Minute, time.Millisecond)
 }
 
-// notReady returns the snapshot for a pod whose node is silent.
+// notReady returns a snapshot of a pod whose kubelet does not answer.
 func notReady() rendezvous.Snapshot {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pi-worker-0", UID: "uid-0"},
 		Spec: corev1.PodSpec{NodeName: "n1", Containers: []corev1.Container{{Name: "main"}}}}
@@ -94,7 +94,7 @@ func TestReadinessThatFailsBehindAParkedLink(t *testing.T) {
 	s.onPods(notReady(), time.Now())
 	awaitLink(t, s, func(l link.State) bool { return l.Parked && l.Since.After(parked) })
 	s.onPods(s.last, time.Now().Add(time.Hour))
-	require.False(t, s.known("pi-worker-0"), "the worker answers, whatever its pod's status says")
+	require.False(t, s.known("pi-worker-0"), "a worker that answers is not lost, whatever its pod's status")
 	figures := s.tally.Figures()
 	require.Zero(t, figures.Redials)
 }
@@ -105,10 +105,10 @@ func TestAftermath(t *testing.T) {
 		told         int
 		want         bool
 	}{
-		"it failed by itself":     {failed: true},
-		"its worker went first":   {failed: true, lost: true, want: true},
-		"it was told to stop":     {failed: true, lost: true, told: 15},
-		"it did well in any case": {lost: true},
+		"the command failed by itself": {failed: true},
+		"the worker was lost first":    {failed: true, lost: true, want: true},
+		"the command was told to stop": {failed: true, lost: true, told: 15},
+		"the command succeeded anyway": {lost: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &contract.Node{}
@@ -117,7 +117,7 @@ func TestAftermath(t *testing.T) {
 				s.ending.onSignal(syscall.Signal(tc.told), time.Second, time.Now())
 			}
 			awaitLink(t, s, func(l link.State) bool {
-				if l.Parked { // it may have come and gone between two looks
+				if l.Parked { // the link may have connected and parked between two checks
 					s.links.Standings()["pi-worker-0"].Link.Wake()
 				}
 				return l.Connected
@@ -132,13 +132,13 @@ func TestAftermath(t *testing.T) {
 			s.Aftermath(t.Context(), tc.failed)
 			require.Equal(t, tc.want, s.known("pi-worker-0"))
 			if !tc.lost {
-				require.Less(t, time.Since(began), verdictWait, "one round trip")
+				require.Less(t, time.Since(began), verdictWait, "the check takes only one round trip")
 			}
 		})
 	}
 }
 
-// stubborn is an mpirun that notices nothing, and ends when it is told to.
+// stubborn is an mpirun that does not notice a lost worker and ends when it is told to.
 type stubborn struct {
 	ended chan struct{}
 	told  []syscall.Signal
@@ -159,8 +159,9 @@ func (c *stubborn) Stop(sig syscall.Signal, _ time.Duration, _ bool) (number int
 	return 0, nil
 }
 
-// A worker may be lost after all workers have come and before mpirun starts, for example a
-// replacement that ends at once. The loss is then recorded, and is not news for a watch.
+// TestLostBeforeTheCommandBegan checks that a loss between the arrival of all workers and the start
+// of mpirun ends the run, for example of a replacement that ends at once. Such a loss is already
+// recorded, so the watch does not see it as new.
 func TestLostBeforeTheCommandBegan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		counts := tally.New()
@@ -178,14 +179,14 @@ func TestLostBeforeTheCommandBegan(t *testing.T) {
 	})
 }
 
-// The same holds if the watch learns only later that a recorded worker is lost, as in an elastic
-// run.
+// TestLostOnRecord checks the same for a watch that learns only later that a recorded worker is
+// lost, as in an elastic run.
 func TestLostOnRecord(t *testing.T) {
 	s := &Supervisor{cfg: config.Config{Limits: config.Limits{Grace: time.Second}}, tally: tally.New(), voice: &console.Voice{Out: io.Discard}}
 	gone := verdict.Lost{Worker: "pi-worker-1", Cause: "gone"}
 	s.tally.Lose(gone)
-	require.True(t, s.lose(gone), "the command is to end")
-	require.False(t, s.lose(gone), "once")
+	require.True(t, s.lose(gone), "a recorded loss ends the command")
+	require.False(t, s.lose(gone), "a loss is handled once")
 	require.Equal(t, lostPatience, s.ending.wait())
 }
 
@@ -203,17 +204,17 @@ func TestNodeLost(t *testing.T) {
 		woken bool
 		want  bool
 	}{
-		"both for long enough":   {down(31 * time.Second), since(rendezvous.NodeLost, 31*time.Second), false, true},
-		"both, not long enough":  {down(29 * time.Second), since(rendezvous.NodeLost, 29*time.Second), false, false},
-		"the link is there":      {link.State{Connected: true, Since: now.Add(-time.Hour)}, since(rendezvous.NodeLost, time.Minute), false, false},
-		"closed on purpose":      {link.State{Parked: true, Since: now.Add(-time.Hour)}, since(rendezvous.NodeLost, time.Minute), false, false},
-		"the link just dropped":  {down(0), since(rendezvous.NodeLost, time.Minute), false, false},
-		"the pod just changed":   {down(time.Minute), since(rendezvous.NodeLost, 0), false, false},
-		"no matter of the node":  {down(time.Minute), since(rendezvous.Preempted, time.Minute), false, false},
-		"it was parked before":   {down(10 * time.Second), since(rendezvous.NotReady, 31*time.Second), true, true},
-		"replaced":               {down(10 * time.Second), replaced, false, true},
-		"replaced, and it drops": {down(9 * time.Second), replaced, false, false},
-		"replaced, and it is up": {link.State{Connected: true}, replaced, false, false},
+		"both down for long enough":       {down(31 * time.Second), since(rendezvous.NodeLost, 31*time.Second), false, true},
+		"both down, not long enough":      {down(29 * time.Second), since(rendezvous.NodeLost, 29*time.Second), false, false},
+		"the link is up":                  {link.State{Connected: true, Since: now.Add(-time.Hour)}, since(rendezvous.NodeLost, time.Minute), false, false},
+		"closed on purpose":               {link.State{Parked: true, Since: now.Add(-time.Hour)}, since(rendezvous.NodeLost, time.Minute), false, false},
+		"the link just dropped":           {down(0), since(rendezvous.NodeLost, time.Minute), false, false},
+		"the pod just changed":            {down(time.Minute), since(rendezvous.NodeLost, 0), false, false},
+		"not caused by the node":          {down(time.Minute), since(rendezvous.Preempted, time.Minute), false, false},
+		"the link was parked before":      {down(10 * time.Second), since(rendezvous.NotReady, 31*time.Second), true, true},
+		"replaced":                        {down(10 * time.Second), replaced, false, true},
+		"replaced, the link just dropped": {down(9 * time.Second), replaced, false, false},
+		"replaced, the link is up":        {link.State{Connected: true}, replaced, false, false},
 	} {
 		require.Equal(t, tc.want, nodeLost(tc.link, tc.loss, tc.woken, 30*time.Second, now), name)
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// TestWhatTakesAWorker checks that the run knows what takes a worker's pod away, as far as the
-// pod's status says.
-func TestWhatTakesAWorker(t *testing.T) {
+// TestDisruptionOfAWorker checks that the run knows why a worker's pod is removed, if the pod's
+// status has the reason.
+func TestDisruptionOfAWorker(t *testing.T) {
 	disrupted := func(reason, message string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason, Message: message}}
@@ -28,7 +28,7 @@ func TestWhatTakesAWorker(t *testing.T) {
 		change func(*corev1.Pod)
 		want   string
 	}{
-		"nothing is known": {func(*corev1.Pod) {}, ""},
+		"unknown": {func(*corev1.Pod) {}, ""},
 		"evicted through the API": {disrupted("EvictionByEvictionAPI", "Eviction API: evicting"),
 			": will be removed from node n-1: Eviction API: evicting"},
 		"preempted": {disrupted("PreemptionByScheduler", "default-scheduler: preempting to accommodate a higher priority pod"),
@@ -50,7 +50,7 @@ func TestWhatTakesAWorker(t *testing.T) {
 			}
 			s.links = &fleet.Links{}
 			s.tally.Preempt("w-1")
-			require.Equal(t, tc.want == "", s.unexplained(), "the pod's status is waited for")
+			require.Equal(t, tc.want == "", s.unexplained(), "wait for the pod's status if it has no reason yet")
 			require.Equal(t, strings.TrimPrefix(tc.want, ": "), s.GoneBy("w-1"))
 		})
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// account is a tally of an MPI job with a session on each of three workers.
+// account returns a tally of an MPI job with a session on each of three workers.
 func account() *Tally {
 	t := New()
 	for _, id := range []string{"0", "1", "2"} {
@@ -26,7 +26,7 @@ func rank(id string, code, signal int) wire.ReportRecord {
 	return wire.ReportRecord{Session: id, Kind: wire.ReportRank, PID: 9, Command: "pi", Rank: id, MPI: true, Code: code, Signal: signal}
 }
 
-// TestJudgeJob checks what PID 1 saw, and what the verdict makes of it.
+// TestJudgeJob checks the verdict for what PID 1 reports.
 func TestJudgeJob(t *testing.T) {
 	killedDaemon := wire.ReportRecord{Session: "2", Kind: wire.ReportDaemon, PID: 7, Command: "prted", Code: 137, Signal: 9}
 	late := wire.ReportRecord{Session: "2", Kind: wire.ReportDaemon, PID: 7, Command: "prted", Code: 139, Signal: 11, Finished: true}
@@ -50,7 +50,7 @@ func TestJudgeJob(t *testing.T) {
 			t.Report("w-2", rank("2", 7, 0))
 			t.Report("w-0", rank("0", 143, 15))
 		}, 255, true, 7, "worker w-2: rank 2, pi (pid 9), exited with 7; mpirun did not end by itself"},
-		"a victim alone was seen": {func(t *Tally) {
+		"only a victim was seen": {func(t *Tally) {
 			rec := rank("0", 143, 15)
 			rec.MPI = false
 			t.Report("w-0", rec)
@@ -78,7 +78,7 @@ func TestJudgeJob(t *testing.T) {
 			t.Answered("1", wire.ExitRecord{Code: 7}, nil)
 			t.Report("w-2", rec)
 		}, 255, false, 139, "worker w-2: rank 2, pi (pid 9), was killed by SIGSEGV; mpirun exited with 255"},
-		"a rank crashed, Intel says 255": {func(t *Tally) {
+		"a rank crashed, Intel MPI exited with 255": {func(t *Tally) {
 			t.Report("w-2", rank("2", 139, 11))
 			t.Report("w-1", rank("1", 137, 9))
 		}, 255, false, 139, "worker w-2: rank 2, pi (pid 9), was killed by SIGSEGV; mpirun exited with 255"},
@@ -106,9 +106,9 @@ func TestJudgeJob(t *testing.T) {
 			t.Starve("w-2")
 			t.Report("w-2", rec)
 		}, 137, false, 137, "worker w-2 ran out of memory: the kernel killed a process there (OOM); mpirun exited with 137"},
-		"a rank crashed, MPICH 4.2 says its signal": {func(t *Tally) { t.Report("w-2", rank("2", 139, 11)) },
+		"a rank crashed, MPICH 4.2 exited with its signal": {func(t *Tally) { t.Report("w-2", rank("2", 139, 11)) },
 			11, false, 139, "worker w-2: rank 2, pi (pid 9), was killed by SIGSEGV; mpirun exited with 11"},
-		"a rank was killed for its memory, Hydra says 255": {func(t *Tally) {
+		"a rank was killed for its memory, Hydra exited with 255": {func(t *Tally) {
 			t.Starve("w-2")
 			t.Report("w-2", rank("2", 137, 9))
 			t.Answered("1", wire.ExitRecord{Code: 7}, nil)
@@ -125,15 +125,15 @@ func TestJudgeJob(t *testing.T) {
 				t.Report("w-"+rec.Rank, rec)
 			}
 		}, 3, false, 3, "worker w-2: rank 2, pi (pid 9), exited with 3; mpirun exited with 3"},
-		"two ranks exited, the later one was heard of first": {func(t *Tally) {
+		"two ranks exited, the later end was reported first": {func(t *Tally) {
 			first, second := rank("1", 3, 0), rank("2", 1, 0)
 			first.MPI, second.MPI, first.AgoMillis = false, false, 50
 			t.Report("w-2", second)
 			t.Report("w-1", first)
 		}, 1, false, 1, "worker w-1: rank 1, pi (pid 9), exited with 3; mpirun exited with 1"},
-		"a rank exited, Intel says 255": {func(t *Tally) { t.Report("w-2", rank("2", 7, 0)) }, 255, false,
+		"a rank exited, Intel MPI exited with 255": {func(t *Tally) { t.Report("w-2", rank("2", 7, 0)) }, 255, false,
 			7, "worker w-2: rank 2, pi (pid 9), exited with 7; mpirun exited with 255"},
-		"a rank exited, another aborted before its daemon told of it": {func(t *Tally) {
+		"a rank exited, another aborted before the daemon reported it": {func(t *Tally) {
 			t.Report("w-0", rank("0", 14, 0))
 			t.Report("w-2", rank("2", 7, 0))
 		}, 14, false, 7, "worker w-2: rank 2, pi (pid 9), exited with 7; mpirun exited with 14"},
@@ -145,13 +145,13 @@ func TestJudgeJob(t *testing.T) {
 			t.Report("w-1", rank("1", 143, 15))
 			t.Report("w-2", rank("2", 137, 9))
 		}, 14, false, 137, "worker w-2: rank 2, pi (pid 9), was killed by SIGKILL; mpirun exited with 14"},
-		"a rank means 14, another was ended": {func(t *Tally) {
+		"a rank exited with 14, another was ended": {func(t *Tally) {
 			t.Report("w-1", rank("1", 143, 15))
 			t.Report("w-0", rank("0", 14, 0))
 		}, 14, false, 14, "worker w-0: rank 0, pi (pid 9), exited with 14; mpirun exited with 14"},
-		"a rank means 14": {func(t *Tally) { t.Report("w-2", rank("2", 14, 0)) }, 14, false,
+		"a rank exited with 14": {func(t *Tally) { t.Report("w-2", rank("2", 14, 0)) }, 14, false,
 			14, "worker w-2: rank 2, pi (pid 9), exited with 14; mpirun exited with 14"},
-		"mpirun's code is a rank's": {func(t *Tally) {
+		"mpirun's code is that of another rank": {func(t *Tally) {
 			t.Report("w-1", rank("1", 3, 0))
 			t.Report("w-2", rank("2", 7, 0))
 		}, 7, false, 7, "worker w-1: rank 1, pi (pid 9), exited with 3; mpirun exited with 7"},
@@ -164,17 +164,17 @@ func TestJudgeJob(t *testing.T) {
 			t.Answered("1", wire.ExitRecord{Code: 7}, nil)
 			t.Report("w-1", rank("1", 137, 9))
 		}, 255, false, 137, "worker w-2: rank 2, pi (pid 9), was killed by SIGKILL; mpirun exited with 255"},
-		"who was killed first is not known": {func(t *Tally) {
+		"the first killed rank is unknown": {func(t *Tally) {
 			t.CommandEnded()
 			t.Report("w-0", rank("0", 137, 9))
 			t.Report("w-2", rank("2", 137, 9))
 		}, 255, false, 137, "which rank ended first is unknown; mpirun exited with 255"},
-		"of two signals one is mpirun's": {func(t *Tally) {
+		"one of two signals is from mpirun": {func(t *Tally) {
 			t.CommandEnded()
 			t.Report("w-0", rank("0", 143, 15))
 			t.Report("w-2", rank("2", 137, 9))
 		}, 255, false, 255, "which rank ended first is unknown; mpirun exited with 255"},
-		"a rank without MPI hurts nobody": {func(t *Tally) {
+		"a failed rank without MPI does not count": {func(t *Tally) {
 			r := rank("2", 7, 0)
 			r.MPI = false
 			t.Report("w-2", r)
@@ -244,7 +244,7 @@ func TestJudgeJob(t *testing.T) {
 			r.MPI = false
 			t.Report("w-1", r)
 		}, 0, false, 139, "mpirun exited with 0, but worker w-2: its prted (pid 7) was killed by SIGSEGV when its ranks had ended with 0"},
-		"a daemon crashed late, another one sooner": {func(t *Tally) {
+		"a daemon crashed late, another daemon sooner": {func(t *Tally) {
 			t.Report("w-2", late)
 			sooner := killedDaemon
 			sooner.Session = "1"
@@ -256,7 +256,7 @@ func TestJudgeJob(t *testing.T) {
 		}, 0, false, 7, "mpirun exited with 0, but worker w-1: its session exited with 7"},
 		"a daemon crashed late, mpirun complained": {func(t *Tally) { t.Report("w-2", late) }, 205, false,
 			205, "worker w-2: its prted (pid 7) was killed by SIGSEGV when its ranks had ended with 0; mpirun exited with 205"},
-		"of a session by hand nothing counts": {func(t *Tally) {
+		"a session by hand does not count": {func(t *Tally) {
 			t.Report("w-2", rank("by hand", 7, 0))
 			t.Answered("by hand", wire.ExitRecord{Code: 7}, nil)
 		}, 0, false, 0, ""},
@@ -270,7 +270,7 @@ func TestJudgeJob(t *testing.T) {
 			e.Opened = 3
 			require.Equal(t, verdict.Verdict{Code: tc.want, Why: tc.why}, verdict.Judge(e))
 			e.Rule = verdict.ExitCommand
-			require.Equal(t, tc.code, verdict.Judge(e).Code, "--exit=command takes the command's word")
+			require.Equal(t, tc.code, verdict.Judge(e).Code, "--exit=command uses the command's exit code")
 		})
 	}
 }

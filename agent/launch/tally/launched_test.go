@@ -14,7 +14,7 @@ type Scripted struct {
 	called string
 	Over   bool
 	code   int
-	known  bool // its exit code is known
+	known  bool // the exit code is known
 	killed bool
 }
 
@@ -25,8 +25,7 @@ func (s *Scripted) Exit() (int, int, bool) { return s.code, 0, s.known }
 func (s *Scripted) Kill()                  { s.killed = true }
 func (s *Scripted) Close()                 {}
 
-// TestJudgeScript checks what the mpiruns of a script did, and what that makes of the script's exit
-// code.
+// TestJudgeScript checks how the results of the mpiruns of a script change the script's exit code.
 func TestJudgeScript(t *testing.T) {
 	type events func(t *Tally, first, second *Scripted)
 	end := func(m *Scripted, code int) { m.Over, m.code, m.known = true, code, true }
@@ -41,15 +40,15 @@ func TestJudgeScript(t *testing.T) {
 		why     string
 	}{
 		"no mpirun": {func(*Tally, *Scripted, *Scripted) {}, 0, 0, ""},
-		"all is well": {func(t *Tally, first, _ *Scripted) {
+		"success": {func(t *Tally, first, _ *Scripted) {
 			t.Called("w-1", "1", first)
 			end(first, 0)
 		}, 0, 0, ""},
-		"mpirun lied": {func(t *Tally, first, _ *Scripted) {
+		"mpirun exited with 0 despite a failure": {func(t *Tally, first, _ *Scripted) {
 			fails(t, first, "1")
 			end(first, 0)
 		}, 0, 3, "bash exited with 0, but worker w-1: rank 1, pi (pid 9), exited with 3"},
-		"mpirun's code is not known": {func(t *Tally, first, _ *Scripted) {
+		"mpirun's code is unknown": {func(t *Tally, first, _ *Scripted) {
 			fails(t, first, "1")
 			first.Over = true
 		}, 0, 3, "bash exited with 0, but worker w-1: rank 1, pi (pid 9), exited with 3"},
@@ -57,7 +56,7 @@ func TestJudgeScript(t *testing.T) {
 			fails(t, first, "1")
 			end(first, 3)
 		}, 0, 3, "bash exited with 0, but worker w-1: rank 1, pi (pid 9), exited with 3; mpirun exited with 3"},
-		"nobody saw the rank": {func(t *Tally, first, _ *Scripted) {
+		"the rank was not seen": {func(t *Tally, first, _ *Scripted) {
 			t.Called("w-1", "1", first)
 			end(first, 3)
 		}, 0, 3, "bash exited with 0, but mpirun exited with 3"},
@@ -72,20 +71,20 @@ func TestJudgeScript(t *testing.T) {
 			t.Called("w-1", "2", second)
 			end(second, 0)
 		}, 0, 0, ""},
-		"the first one's reports come late": {func(t *Tally, first, second *Scripted) {
+		"the first mpirun's reports come late": {func(t *Tally, first, second *Scripted) {
 			t.Called("w-1", "1", first)
 			end(first, 0)
 			t.Called("w-1", "2", second)
 			fails(t, first, "1")
 			end(second, 0)
 		}, 0, 0, ""},
-		"the second one fails": {func(t *Tally, first, second *Scripted) {
+		"the second mpirun fails": {func(t *Tally, first, second *Scripted) {
 			t.Called("w-1", "1", first)
 			end(first, 0)
 			fails(t, second, "2")
 			end(second, 0)
 		}, 0, 3, "bash exited with 0, but worker w-1: rank 1, pi (pid 9), exited with 3"},
-		"one of two at a time fails": {func(t *Tally, first, second *Scripted) {
+		"one of two concurrent mpiruns fails": {func(t *Tally, first, second *Scripted) {
 			t.Called("w-1", "1", first)
 			t.Called("w-1", "2", second)
 			t.Called("w-2", "3", first)
@@ -93,17 +92,17 @@ func TestJudgeScript(t *testing.T) {
 			end(first, 3)
 			end(second, 0)
 		}, 0, 3, "bash exited with 0, but worker w-1: rank 1, pi (pid 9), exited with 3; mpirun exited with 3"},
-		"its own code stands": {func(t *Tally, first, _ *Scripted) {
+		"the script's own code is kept": {func(t *Tally, first, _ *Scripted) {
 			fails(t, first, "1")
 			end(first, 3)
 		}, 4, 4, "worker w-1: rank 1, pi (pid 9), exited with 3; bash exited with 4"},
-		"a failure that it went on from is not the cause": {func(t *Tally, first, second *Scripted) {
+		"an mpirun's failure before a success is not the cause": {func(t *Tally, first, second *Scripted) {
 			fails(t, first, "1")
 			end(first, 3)
 			t.Called("w-1", "2", second)
 			end(second, 0)
 		}, 4, 4, "bash exited with 4"},
-		"sessions by hand tell their callers": {func(t *Tally, _, _ *Scripted) {
+		"a session by hand does not count": {func(t *Tally, _, _ *Scripted) {
 			t.Called("w-1", "1", nil)
 			t.Answered("1", wire.ExitRecord{Code: 1}, nil)
 		}, 0, 0, ""},
@@ -122,12 +121,12 @@ func TestJudgeScript(t *testing.T) {
 				require.Contains(t, verdict.Hint(e, got), "--exit=command")
 			}
 			e.Rule = verdict.ExitCommand
-			require.Equal(t, tc.code, verdict.Judge(e).Code, "--exit=command takes the command's word")
+			require.Equal(t, tc.code, verdict.Judge(e).Code, "--exit=command uses the command's exit code")
 		})
 	}
 }
 
-// Only an mpirun that still runs is ended because of its trouble.
+// TestIllLaunches checks that only an mpirun that still runs is ended because of its trouble.
 func TestIllLaunches(t *testing.T) {
 	account := New()
 	first, second := &Scripted{called: "mpirun"}, &Scripted{called: "mpiexec"}

@@ -10,19 +10,19 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// A session that ended well and never had a rank had no daemon. This is certain if the ranks of the
-// others use MPI, and thus wait, or if there are none.
+// TestNoDaemon checks that a session that succeeded and never had a rank had no daemon. This is
+// certain if the ranks of the other sessions use MPI, and thus wait, or if there are no ranks.
 func TestNoDaemon(t *testing.T) {
 	for name, tc := range map[string]struct {
 		others wire.ReportRecord
 		want   bool
 	}{
-		"no rank anywhere":         {wire.ReportRecord{}, true},
-		"MPI ranks elsewhere":      {wire.ReportRecord{Session: "0", Kind: wire.ReportRanks, MPI: true}, true},
-		"ranks without MPI":        {wire.ReportRecord{Session: "0", Kind: wire.ReportRanks}, false},
-		"it had one itself":        {wire.ReportRecord{Session: "1", Kind: wire.ReportRanks, MPI: true}, false},
-		"a rank of a hand's call":  {wire.ReportRecord{Session: "x", Kind: wire.ReportRanks}, true},
-		"a kind that is not known": {wire.ReportRecord{Session: "0", Kind: "later"}, true},
+		"no rank anywhere":            {wire.ReportRecord{}, true},
+		"MPI ranks elsewhere":         {wire.ReportRecord{Session: "0", Kind: wire.ReportRanks, MPI: true}, true},
+		"ranks without MPI":           {wire.ReportRecord{Session: "0", Kind: wire.ReportRanks}, false},
+		"the session had a rank":      {wire.ReportRecord{Session: "1", Kind: wire.ReportRanks, MPI: true}, false},
+		"a rank of a session by hand": {wire.ReportRecord{Session: "x", Kind: wire.ReportRanks}, true},
+		"an unknown kind of report":   {wire.ReportRecord{Session: "0", Kind: "later"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			account, now := New(), time.Unix(0, 0)
@@ -33,7 +33,7 @@ func TestNoDaemon(t *testing.T) {
 			account.Answered("1", wire.ExitRecord{}, nil)
 			account.Stalled()
 			_, known := account.Trouble()
-			require.False(t, known, "too early")
+			require.False(t, known, "too early to report")
 			now = now.Add(stallTime + 1)
 			account.Stalled()
 			trouble, known := account.Trouble()
@@ -46,13 +46,13 @@ func TestNoDaemon(t *testing.T) {
 	}
 }
 
-// A rank that failed at once may have been too short to be seen. Its session, which ends with the
-// command, had a daemon.
+// TestShortRanksHadADaemon checks that a session that ends with the command is assumed to have had
+// a daemon. A rank that failed at once may have been too short to be seen.
 func TestShortRanksHadADaemon(t *testing.T) {
 	for name, tc := range map[string]struct {
 		before time.Duration
 		want   bool
-	}{"with the command": {time.Second, false}, "long before it": {daemonLag + time.Second, true}} {
+	}{"shortly before the command": {time.Second, false}, "long before the command": {daemonLag + time.Second, true}} {
 		t.Run(name, func(t *testing.T) {
 			account, now := New(), time.Unix(0, 0)
 			account.now = func() time.Time { return now }
@@ -66,8 +66,8 @@ func TestShortRanksHadADaemon(t *testing.T) {
 	}
 }
 
-// If mpiexec gives up at once, the message names a session that ended before it without a rank, but
-// does not blame it.
+// TestSessionWithoutARankIsNamed checks that if mpiexec gives up at once, the message names a
+// session that ended before mpiexec without a rank, but does not blame it.
 func TestSessionWithoutARankIsNamed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		happens func(*Tally)
@@ -76,14 +76,14 @@ func TestSessionWithoutARankIsNamed(t *testing.T) {
 	}{
 		"before mpiexec": {func(a *Tally) { a.Answered("1", wire.ExitRecord{}, nil) }, verdict.HydraGaveUp,
 			"worker w-1: its session ended with 0 before mpiexec did, and no rank was seen there; mpiexec exited with 255"},
-		"two of them, another proxy gave up first": {func(a *Tally) {
+		"two before mpiexec, another proxy gave up first": {func(a *Tally) {
 			a.Answered("0", wire.ExitRecord{Code: 7}, nil)
 			a.Answered("2", wire.ExitRecord{}, nil)
 			a.Answered("1", wire.ExitRecord{}, nil)
 		}, verdict.HydraGaveUp, "worker w-2 (and 1 more worker): its session ended with 0 before mpiexec did, and no rank was seen there; mpiexec exited with 255"},
-		"after mpiexec":          {func(a *Tally) { a.CommandEnded(); a.Answered("1", wire.ExitRecord{}, nil) }, verdict.HydraGaveUp, "mpiexec exited with 255"},
-		"a rank that nobody saw": {func(a *Tally) { a.Answered("1", wire.ExitRecord{Unseen: 1}, nil) }, verdict.HydraGaveUp, "mpiexec exited with 255"},
-		"mpiexec tells a code":   {func(a *Tally) { a.Answered("1", wire.ExitRecord{}, nil) }, 3, "mpiexec exited with 3"},
+		"after mpiexec":              {func(a *Tally) { a.CommandEnded(); a.Answered("1", wire.ExitRecord{}, nil) }, verdict.HydraGaveUp, "mpiexec exited with 255"},
+		"a rank that was not seen":   {func(a *Tally) { a.Answered("1", wire.ExitRecord{Unseen: 1}, nil) }, verdict.HydraGaveUp, "mpiexec exited with 255"},
+		"mpiexec exited with a code": {func(a *Tally) { a.Answered("1", wire.ExitRecord{}, nil) }, 3, "mpiexec exited with 3"},
 		"a rank failed": {func(a *Tally) {
 			a.Answered("1", wire.ExitRecord{}, nil)
 			a.Report("w-0", wire.ReportRecord{Session: "0", Kind: wire.ReportRank, PID: 9, Command: "pi", Rank: "0", MPI: true, Code: 3})
@@ -108,16 +108,16 @@ func TestSessionWithoutARankIsNamed(t *testing.T) {
 	}
 }
 
-// A script continues after its mpirun. A session without a seen rank is a stall only while its
-// mpirun runs.
+// TestNoDaemonBehindAScript checks that a session without a seen rank is a stall only while its
+// mpirun runs, because a script continues after its mpirun.
 func TestNoDaemonBehindAScript(t *testing.T) {
 	for name, tc := range map[string]struct {
-		ends time.Duration // of the mpirun, after its session; 0: it does not end
+		ends time.Duration // when mpirun ends, after its session; 0 means it does not end
 		want bool
 	}{
-		"mpirun ends with the session":    {time.Second, false},
-		"mpirun ends long after it":       {stallTime + 2*time.Second, true},
-		"mpirun has not ended at the end": {0, true},
+		"mpirun ends with the session":       {time.Second, false},
+		"mpirun ends long after the session": {stallTime + 2*time.Second, true},
+		"mpirun has not ended at the end":    {0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			account, now, proc := New(), time.Unix(0, 0), &Scripted{}
@@ -136,8 +136,9 @@ func TestNoDaemonBehindAScript(t *testing.T) {
 	}
 }
 
-// While the others cannot be heard, it is unknown what their ranks are.
-func TestNoDaemonIsNotSaidOfTheUnheard(t *testing.T) {
+// TestNoDaemonIsUnknownWhileALinkIsDown checks that nothing is reported while the link of another
+// worker is down, because it is unknown whether the ranks there use MPI.
+func TestNoDaemonIsUnknownWhileALinkIsDown(t *testing.T) {
 	account, now := New(), time.Unix(0, 0)
 	account.now = func() time.Time { return now }
 	account.Link("w-0", true, false)
@@ -153,22 +154,23 @@ func TestNoDaemonIsNotSaidOfTheUnheard(t *testing.T) {
 	now = now.Add(2 * stallTime)
 	unknown("the link is down")
 	account.Link("w-0", true, false)
-	unknown("it has just come back")
+	unknown("the link has just come back")
 	account.Report("w-0", wire.ReportRecord{Session: "0", Kind: wire.ReportRanks})
 	now = now.Add(stallTime)
-	unknown("its ranks do not use MPI")
+	unknown("the ranks there do not use MPI")
 
 	account.Report("w-0", wire.ReportRecord{Session: "0", Kind: wire.ReportRanks, MPI: true})
 	account.Link("w-0", false, false)
 	now = now.Add(time.Minute)
-	unknown("down again")
+	unknown("the link is down again")
 	account.Answered("0", wire.ExitRecord{}, nil)
 	account.Stalled()
 	_, known := account.Trouble()
-	require.True(t, known, "nothing runs there any more")
+	require.True(t, known, "nothing runs on the other worker anymore")
 }
 
-// Some MPIs ask a host for its shell before they start the daemon there.
+// TestProbeIsNoDaemon checks that a session that only queries a host is not mistaken for a failed
+// daemon. Some MPIs ask a host for its shell before they start the daemon there.
 func TestProbeIsNoDaemon(t *testing.T) {
 	account, now := account(), time.Unix(0, 0)
 	account.now = func() time.Time { return now }

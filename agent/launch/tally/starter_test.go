@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// TestJudgeStarters checks what the sessions of a launcher such as deepspeed did, and what that
-// makes of the command's exit code.
+// TestJudgeStarters checks how the sessions of a launcher such as deepspeed change the command's
+// exit code.
 func TestJudgeStarters(t *testing.T) {
 	deepspeed, elastic, trials := framework.Starter{Name: "deepspeed"}, framework.Starter{Name: "horovodrun", Elastic: true}, framework.Starter{Name: "deepspeed", Trials: true}
 	const train = "cd /x; python3 train.py"
@@ -29,7 +29,7 @@ func TestJudgeStarters(t *testing.T) {
 		want    int
 		why     string
 	}{
-		"all is well": {func(t *Tally, first, _ *Scripted) {
+		"success": {func(t *Tally, first, _ *Scripted) {
 			order(t, first, deepspeed, "w-1", "1", train)
 			end(t, "1", 0)
 		}, "deepspeed", 0, 0, ""},
@@ -52,7 +52,7 @@ func TestJudgeStarters(t *testing.T) {
 			end(t, "1", 0)
 			over(first, 3)
 		}, "bash", 0, 3, "bash exited with 0, but deepspeed exited with 3"},
-		"the script started another": {func(t *Tally, first, second *Scripted) {
+		"the script started a second deepspeed": {func(t *Tally, first, second *Scripted) {
 			order(t, first, deepspeed, "w-1", "1", train)
 			end(t, "1", 3)
 			over(first, 3)
@@ -69,25 +69,25 @@ func TestJudgeStarters(t *testing.T) {
 			order(t, first, deepspeed, "w-1", "1", "which ninja")
 			end(t, "1", 1)
 		}, "deepspeed", 0, 0, ""},
-		"the retry won": {func(t *Tally, first, _ *Scripted) {
+		"a retry succeeded": {func(t *Tally, first, _ *Scripted) {
 			order(t, first, deepspeed, "w-1", "1", train)
 			end(t, "1", 255)
 			order(t, first, deepspeed, "w-1", "2", train)
 			end(t, "2", 0)
 		}, "deepspeed", 0, 0, ""},
-		"the retry failed": {func(t *Tally, first, _ *Scripted) {
+		"a retry failed": {func(t *Tally, first, _ *Scripted) {
 			order(t, first, deepspeed, "w-1", "1", train)
 			end(t, "1", 4)
 			order(t, first, deepspeed, "w-1", "2", train)
 			end(t, "2", 5)
 		}, "deepspeed", 0, 4, "deepspeed exited with 0, but its session on worker w-1 exited with 4 (and 1 more session)"},
-		"another command won": {func(t *Tally, first, _ *Scripted) {
+		"another command succeeded": {func(t *Tally, first, _ *Scripted) {
 			order(t, first, deepspeed, "w-1", "1", train)
 			end(t, "1", 4)
 			order(t, first, deepspeed, "w-1", "2", "cd /x; python3 eval.py")
 			end(t, "2", 0)
 		}, "deepspeed", 0, 4, "deepspeed exited with 0, but its session on worker w-1 exited with 4"},
-		"another worker won": {func(t *Tally, first, _ *Scripted) {
+		"another worker succeeded": {func(t *Tally, first, _ *Scripted) {
 			order(t, first, deepspeed, "w-1", "1", train)
 			end(t, "1", 4)
 			order(t, first, deepspeed, "w-2", "2", train)
@@ -104,20 +104,20 @@ func TestJudgeStarters(t *testing.T) {
 			t.Left("1")
 			t.Answered("1", wire.ExitRecord{Code: 143, Reason: wire.ReasonStopped}, nil)
 		}, "deepspeed", 0, 0, ""},
-		"its own doing is no retry that won": {func(t *Tally, first, _ *Scripted) {
+		"a session that the launcher ended is not a successful retry": {func(t *Tally, first, _ *Scripted) {
 			order(t, first, deepspeed, "w-1", "1", train)
 			end(t, "1", 4)
 			order(t, first, deepspeed, "w-1", "2", train)
 			t.Answered("2", wire.ExitRecord{Code: 143, Reason: wire.ReasonStopped}, nil)
 		}, "deepspeed", 0, 4, "deepspeed exited with 0, but its session on worker w-1 exited with 4"},
-		"the session runs on": {func(t *Tally, first, _ *Scripted) {
+		"the session still runs": {func(t *Tally, first, _ *Scripted) {
 			order(t, first, deepspeed, "w-1", "1", train)
 			over(first, 0)
 		}, "deepspeed", 0, 76, "deepspeed exited with 0, but its session on worker w-1 still ran when it ended"},
-		"no such host": {func(t *Tally, first, _ *Scripted) {
+		"unknown host": {func(t *Tally, first, _ *Scripted) {
 			t.RefusedOrder(errors.New(`unknown host "x"`), first, deepspeed)
 		}, "deepspeed", 0, 255, `deepspeed exited with 0, but its call reached no worker: unknown host "x"`},
-		"an elastic launcher got over it": {func(t *Tally, first, _ *Scripted) {
+		"an elastic launcher with one success": {func(t *Tally, first, _ *Scripted) {
 			order(t, first, elastic, "w-1", "1", train)
 			order(t, first, elastic, "w-2", "2", train)
 			end(t, "1", 4)
@@ -148,7 +148,7 @@ func TestJudgeStarters(t *testing.T) {
 				require.Contains(t, verdict.Hint(e, verdict.Judge(e)), "--exit=command")
 			}
 			e.Rule = verdict.ExitCommand
-			require.Equal(t, tc.code, verdict.Judge(e).Code, "--exit=command takes the command's word")
+			require.Equal(t, tc.code, verdict.Judge(e).Code, "--exit=command uses the command's exit code")
 		})
 	}
 }

@@ -16,7 +16,7 @@ func TestTally(t *testing.T) {
 		a.Link("w-0", true, false)
 		a.Link("w-1", true, false)
 		a.Link("w-2", true, false)
-		a.Link("w-3", false, false) // never there
+		a.Link("w-3", false, false) // never connected
 		a.Link("w-0", false, false)
 		a.Link("w-0", false, false) // a redial that failed
 		time.Sleep(3 * time.Second)

@@ -11,7 +11,7 @@ import (
 func TestBadSession(t *testing.T) {
 	for _, tc := range []struct {
 		exit wire.ExitRecord
-		what string // "": it ended well
+		what string // "" means success
 	}{
 		{wire.ExitRecord{}, ""},
 		{wire.ExitRecord{Detached: true}, ""},

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// However many changes come, the looks take 1/40 of the time, and the last change is seen.
+// TestPace checks that the checks take 1/40 of the time, however many changes come, and that the
+// last change is seen.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		changes := make(chan struct{}, 1)
@@ -21,7 +22,7 @@ func TestPace(t *testing.T) {
 			select {
 			case <-p.Due():
 				began := time.Now()
-				time.Sleep(5 * time.Millisecond) // a look at many workers
+				time.Sleep(5 * time.Millisecond) // a check of many workers takes this long
 				looks++
 				changes <- struct{}{}
 				p.Looked(began)
@@ -34,9 +35,9 @@ func TestPace(t *testing.T) {
 		require.Equal(t, 50, looks)
 		<-p.Over()
 		p.Resume()
-		<-p.Due() // the change that came during the rest
+		<-p.Due() // the change during the rest
 
-		// A look that took long is not followed by an equally long rest.
+		// A check that took long is not followed by an equally long rest.
 		began := time.Now()
 		time.Sleep(50 * time.Millisecond)
 		p.Looked(began)
@@ -45,7 +46,7 @@ func TestPace(t *testing.T) {
 		p.Resume()
 		require.Equal(t, longestRest, time.Since(began))
 
-		// After a look that took no time, the next one follows at once.
+		// After a check that took no time, the next one follows at once.
 		p.Looked(time.Now())
 		changes <- struct{}{}
 		<-p.Due()
