@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ends are the two ends of a possible stdin or stdout of a stub.
+// ends holds the two ends of a possible stdin or stdout of a stub.
 type ends struct{ reader, writer *os.File }
 
 func pipeEnds(t *testing.T) ends {
@@ -36,7 +36,8 @@ func socketEnds(t *testing.T) ends {
 	return ends{os.NewFile(uintptr(p[0]), "r"), os.NewFile(uintptr(p[1]), "w")}
 }
 
-// terminalEnds returns a raw terminal whose slave is for reading, or for writing.
+// terminalEnds returns a raw terminal. Its slave is the reader if slaveReads is set, otherwise the
+// writer.
 func terminalEnds(t *testing.T, slaveReads bool) ends {
 	master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	require.NoError(t, err)
@@ -58,7 +59,8 @@ func terminalEnds(t *testing.T, slaveReads bool) ends {
 	return ends{m, s}
 }
 
-// kinds are the kinds of descriptors that may block. Each is tried as stdin and as stdout.
+// kinds maps each kind of descriptor that may block to a function that creates it. Each is tested
+// as stdin and as stdout.
 var kinds = map[string]func(t *testing.T, passReader bool) ends{
 	"pipe":     func(t *testing.T, _ bool) ends { return pipeEnds(t) },
 	"socket":   func(t *testing.T, _ bool) ends { return socketEnds(t) },
@@ -74,8 +76,8 @@ var kinds = map[string]func(t *testing.T, passReader bool) ends{
 	},
 }
 
-// forEach runs f with each kind, through adopt and through the epoll set that adopt uses if a pipe
-// cannot be reopened.
+// forEach runs f with each kind of descriptor, through adopt and through the epoll set that adopt
+// uses if a pipe cannot be reopened.
 func forEach(t *testing.T, reads bool, f func(t *testing.T, e ends, d io.ReadWriteCloser)) {
 	for name, makeEnds := range kinds {
 		for _, way := range []string{"adopted", "polled"} {
@@ -92,7 +94,7 @@ func forEach(t *testing.T, reads bool, f func(t *testing.T, e ends, d io.ReadWri
 				d.Close()
 				var after int
 				require.NoError(t, control(passedEnd, func(fd int) (err error) { after, err = unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); return err }))
-				require.Equal(t, before, after, "the flags of a shared description were changed")
+				require.Equal(t, before, after, "the flags of a shared open file must not change")
 				e.reader.Close()
 				e.writer.Close()
 			})
@@ -100,7 +102,7 @@ func forEach(t *testing.T, reads bool, f func(t *testing.T, e ends, d io.ReadWri
 	}
 }
 
-// take passes a copy of f, like SCM_RIGHTS.
+// take passes a copy of f to adopt, as SCM_RIGHTS would.
 func take(t *testing.T, f *os.File, reads, polledOnly, socket bool) io.ReadWriteCloser {
 	var fd int
 	require.NoError(t, control(f, func(old int) (err error) { fd, err = unix.FcntlInt(uintptr(old), unix.F_DUPFD_CLOEXEC, 3); return err }))
@@ -174,23 +176,23 @@ func TestWritingEveryByteToASlowReader(t *testing.T) {
 	})
 }
 
-func TestCloseEndsAReadThatWaits(t *testing.T) {
+func TestCloseEndsABlockedRead(t *testing.T) {
 	forEach(t, true, func(t *testing.T, e ends, d io.ReadWriteCloser) {
 		failed := make(chan error)
 		go func() {
 			_, err := d.Read(make([]byte, 1))
 			failed <- err
 		}()
-		time.Sleep(10 * time.Millisecond) // it must end in either order
+		time.Sleep(10 * time.Millisecond) // both orders of Read and Close are valid, but Read usually blocks first
 		require.NoError(t, d.Close())
 		require.ErrorIs(t, <-failed, os.ErrClosed)
-		// No byte was taken from the other processes that share it.
+		// The read took no byte from other processes that share the descriptor.
 		_, err := e.writer.Write([]byte("x"))
 		require.NoError(t, err)
 	})
 }
 
-func TestCloseEndsAWriteThatWaits(t *testing.T) {
+func TestCloseEndsABlockedWrite(t *testing.T) {
 	forEach(t, false, func(t *testing.T, e ends, d io.ReadWriteCloser) {
 		failed := make(chan error)
 		go func() {
@@ -202,8 +204,8 @@ func TestCloseEndsAWriteThatWaits(t *testing.T) {
 			}
 		}()
 		if strings.Contains(t.Name(), "/terminal") {
-			// A write that a terminal has started ends only when the terminal is read.
-			go func() { _, _ = io.Copy(io.Discard, e.reader) }() // until forEach hangs up
+			// A write to a terminal ends only after the terminal is read.
+			go func() { _, _ = io.Copy(io.Discard, e.reader) }() // until forEach closes the terminal
 		}
 		time.Sleep(10 * time.Millisecond)
 		require.NoError(t, d.Close())
@@ -216,7 +218,7 @@ func TestWritingToAClosedReader(t *testing.T) {
 		for _, early := range []bool{true, false} {
 			e := kinds[name](t, false)
 			if early {
-				e.reader.Close() // a pipe without a reader cannot be reopened
+				e.reader.Close() // a pipe without a reader cannot be opened again
 			}
 			d := take(t, e.writer, false, false, false)
 			e.reader.Close()
@@ -268,7 +270,7 @@ func TestNullDevice(t *testing.T) {
 	d.Close()
 }
 
-func TestDescriptorThatIsNone(t *testing.T) {
+func TestInvalidDescriptor(t *testing.T) {
 	_, err := adopt(1<<20, true)
 	require.ErrorIs(t, err, unix.EBADF)
 }
@@ -295,7 +297,8 @@ func TestNetworkSocket(t *testing.T) {
 	require.NoError(t, d.Close())
 }
 
-// writeSome writes to a descriptor that another process may have made non-blocking.
+// writeSome writes to a descriptor that another process may have made non-blocking. A full
+// descriptor is no error.
 func writeSome(f *os.File, b []byte) (int, error) {
 	n, err := f.Write(b)
 	if errors.Is(err, unix.EAGAIN) {

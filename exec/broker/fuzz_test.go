@@ -15,8 +15,8 @@ import (
 	"github.com/musterhq/muster/exec/rsh"
 )
 
-// FuzzReceive sends a request in two parts, with any number of descriptors at its start. It is
-// received completely and unchanged, or rejected with no descriptor left open.
+// FuzzReceive sends a request in two parts, with any number of descriptors at its start. The
+// request must be received completely and unchanged, or rejected with no descriptor left open.
 func FuzzReceive(f *testing.F) {
 	f.Add(rsh.AppendRequest(nil, rsh.KindRun, rsh.Request{Host: "h", User: "u", Command: "c"}), uint8(3), uint16(4))
 	f.Add(rsh.AppendRequest(nil, rsh.KindRun, rsh.Request{Host: "h", Command: "c", NoStdin: true}), uint8(2), uint16(9))
@@ -30,7 +30,7 @@ func FuzzReceive(f *testing.F) {
 	f.Cleanup(func() { null.Close() })
 	f.Fuzz(func(t *testing.T, b []byte, fds uint8, cut uint16) {
 		if len(b) > 64<<10 {
-			b = b[:64<<10] // limit of the socket
+			b = b[:64<<10] // the socket's limit
 		}
 		before := openDescriptors(t)
 		stub, conn := connected(t)
@@ -40,7 +40,7 @@ func FuzzReceive(f *testing.F) {
 		}
 		at := min(int(cut), len(b))
 		if at == 0 {
-			passed = nil // descriptors are sent with bytes
+			passed = nil // descriptors can only be sent together with bytes
 		} else {
 			_, _, err := stub.WriteMsgUnix(b[:at], syscall.UnixRights(passed...), nil)
 			require.NoError(t, err)
@@ -71,7 +71,7 @@ func FuzzReceive(f *testing.F) {
 	})
 }
 
-// connected returns a pair of sockets.
+// connected returns a connected pair of sockets.
 func connected(t *testing.T) (*net.UnixConn, *net.UnixConn) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	require.NoError(t, err)

@@ -58,7 +58,7 @@ type scriptedTarget struct{ Opener }
 func TestNameOfSeveralWorkersIsRefused(t *testing.T) {
 	h := &Hosts{}
 	h.Add(Target{Name: "w-0"}, "10.0.0.1")
-	h.Add(Target{Name: "w-1"}, "10.0.0.1") // pods on the network of one node
+	h.Add(Target{Name: "w-1"}, "10.0.0.1") // pods with the host network of one node
 	_, err := h.Resolve("10.0.0.1")
 	require.EqualError(t, err, `host "10.0.0.1" stands for several workers: w-0, w-1; use their pod names`)
 	_, err = h.Resolve("w-1")

@@ -20,7 +20,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// local opens sessions as processes of this machine.
+// local is an Opener that runs sessions as processes of this machine.
 type local struct {
 	mu       sync.Mutex
 	sessions []*process
@@ -29,7 +29,7 @@ type local struct {
 
 func newLocal() *local { return &local{opened: make(chan *process, 1000)} }
 
-// process is a session: a shell in its own process group.
+// process is a session that runs a shell in its own process group.
 type process struct {
 	cmd      *exec.Cmd
 	id       string
@@ -38,7 +38,7 @@ type process struct {
 	exit     wire.ExitRecord
 	stopped  chan struct{} // closed by the first Stop
 	stopOnce sync.Once
-	writeErr error // the first error of writing stdout
+	writeErr error // first error of a write to stdout
 }
 
 func (l *local) Open(_ context.Context, id string, spec wire.Spec, s Streams) (Session, error) {
@@ -123,14 +123,14 @@ func (p *process) Stop(grace time.Duration) {
 	})
 }
 
-// failing rejects every session.
+// failing is an Opener that rejects every session.
 type failing struct{ err error }
 
 func (f failing) Open(context.Context, string, wire.Spec, Streams) (Session, error) {
 	return nil, f.err
 }
 
-// scripted answers every session at once with a record or an error.
+// scripted is an Opener whose sessions end at once with a record or an error.
 type scripted struct {
 	exit    wire.ExitRecord
 	err     error
@@ -141,7 +141,7 @@ func (s scripted) Open(context.Context, string, wire.Spec, Streams) (Session, er
 func (s scripted) Wait(context.Context) (wire.ExitRecord, error)                     { return s.exit, s.err }
 func (s scripted) Stop(time.Duration)                                                { close(s.stopped) }
 
-// serve starts a server with host "w-0" on opener, and stops it with the test.
+// serve starts a server with the host "w-0" on opener, and stops the server at the end of the test.
 func serve(t *testing.T, s *Server, opener Opener) (socket string, end func()) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "broker")
@@ -169,7 +169,7 @@ func serve(t *testing.T, s *Server, opener Opener) (socket string, end func()) {
 	return socket, end
 }
 
-// call prepares a stub process.
+// call returns the command of a stub process.
 func call(socket string, words ...string) *exec.Cmd {
 	self, err := os.Executable()
 	if err != nil {
@@ -180,7 +180,7 @@ func call(socket string, words ...string) *exec.Cmd {
 	return cmd
 }
 
-// codeOf runs a stub to its end and returns its exit code.
+// codeOf runs a stub until it ends and returns its exit code.
 func codeOf(t *testing.T, cmd *exec.Cmd) int {
 	t.Helper()
 	var ended *exec.ExitError

@@ -12,8 +12,8 @@ import (
 	"github.com/musterhq/muster/exec/rsh"
 )
 
-// stubVariable turns the test binary into a stub. It holds the broker's socket, and the arguments
-// are those of `agent rsh`.
+// stubVariable turns the test binary into a stub. Its value is the path of the broker's socket. The
+// arguments are those of `agent rsh`.
 const stubVariable = "BROKER_TEST_STUB"
 
 func TestMain(m *testing.M) {

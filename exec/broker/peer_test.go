@@ -15,16 +15,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The launcher serves only its own user and root, and a stub trusts only a broker in a private
-// directory. In this test the directory and the socket are open to all users.
+// TestAnotherUserIsNotServed checks that the launcher serves only its own user and root, and that a
+// stub trusts only a broker in a private directory. In this test, the directory and the socket are
+// open to all users.
 func TestAnotherUserIsNotServed(t *testing.T) {
-	require.Zero(t, os.Getuid(), "this test becomes another user: run it as root")
+	require.Zero(t, os.Getuid(), "this test changes its user: run it as root")
 	backend := newLocal()
 	socket, _ := serve(t, &Server{Hosts: func() []string { return []string{"w-0"} }}, backend)
 	echo := []string{"198.18.0.2", "echo", "opened"}
 	as := func(uid uint32, words ...string) (int, string) {
 		cmd := call(socket, words...)
-		cmd.Path = "/proc/self/exe" // only we may enter its directory
+		cmd.Path = "/proc/self/exe" // only our user may enter the directory of the binary
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
@@ -43,22 +44,22 @@ func TestAnotherUserIsNotServed(t *testing.T) {
 	require.Equal(t, 255, code)
 	require.Contains(t, said, "mode is 0777, want 0700")
 
-	// A peer that does not check gets no answer from the broker.
+	// A peer without any checks gets no answer from the broker.
 	_, said = as(64102, peerWord)
 	require.Equal(t, "0 bytes\n", said)
-	require.Empty(t, backend.sessions, "nothing was started")
+	require.Empty(t, backend.sessions, "no session was started")
 	_, said = as(0, peerWord)
-	require.NotEqual(t, "0 bytes\n", said, "others are answered")
+	require.NotEqual(t, "0 bytes\n", said, "a peer of an allowed user gets an answer")
 	require.NoError(t, os.Chmod(filepath.Dir(socket), 0o700))
 	code, said = as(0, echo...)
 	require.Zero(t, code)
 	require.Equal(t, "opened\n", said)
 }
 
-// peerWord turns a stub into a peer that connects without any check.
+// peerWord turns a stub into a peer that connects without any checks.
 const peerWord = "peer"
 
-// peer sends nothing, and prints the length of the broker's answer.
+// peer connects, sends nothing, and prints the length of the broker's answer.
 func peer(socket string) int {
 	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {

@@ -53,19 +53,19 @@ func TestExitCodesAndOutput(t *testing.T) {
 	}
 }
 
-func TestEndsThatNeedASentence(t *testing.T) {
+func TestEndsWithAMessage(t *testing.T) {
 	for name, c := range map[string]struct {
 		opener Opener
 		code   int
 		want   string
 	}{
-		"command not found": {scripted{exit: wire.ExitRecord{Code: 127, Error: "nope: not found"}}, 127, "agent: worker w-0: nope: not found\n"},
-		"preempted":         {scripted{exit: wire.ExitRecord{Code: 143, Signal: 15, Reason: "preempted"}}, 143, "agent: worker w-0: the command was ended: preempted\n"},
-		"worker lost":       {scripted{err: errors.New("lost: link down for 15m")}, 255, "agent: worker w-0: lost: link down for 15m\n"},
-		"named already":     {scripted{err: errors.New("worker w-0 lost: pod is gone")}, 255, "agent: worker w-0 lost: pod is gone\n"},
-		"not opened":        {failing{errors.New("gone")}, 255, "agent: worker w-0: gone\n"},
-		"no exit code":      {scripted{exit: wire.ExitRecord{Code: 256}}, 255, "agent: worker w-0: the command ended without an exit code\n"},
-		"lost is never 0":   {scripted{exit: wire.ExitRecord{Code: 0}, err: errors.New("lost")}, 255, "agent: worker w-0: lost\n"},
+		"command not found":      {scripted{exit: wire.ExitRecord{Code: 127, Error: "nope: not found"}}, 127, "agent: worker w-0: nope: not found\n"},
+		"preempted":              {scripted{exit: wire.ExitRecord{Code: 143, Signal: 15, Reason: "preempted"}}, 143, "agent: worker w-0: the command was ended: preempted\n"},
+		"worker lost":            {scripted{err: errors.New("lost: link down for 15m")}, 255, "agent: worker w-0: lost: link down for 15m\n"},
+		"error names the worker": {scripted{err: errors.New("worker w-0 lost: pod is gone")}, 255, "agent: worker w-0 lost: pod is gone\n"},
+		"not opened":             {failing{errors.New("gone")}, 255, "agent: worker w-0: gone\n"},
+		"no exit code":           {scripted{exit: wire.ExitRecord{Code: 256}}, 255, "agent: worker w-0: the command ended without an exit code\n"},
+		"lost is never 0":        {scripted{exit: wire.ExitRecord{Code: 0}, err: errors.New("lost")}, 255, "agent: worker w-0: lost\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var calls []error
@@ -88,7 +88,7 @@ func TestUnknownHost(t *testing.T) {
 	var refused []error
 	var stub int
 	socket, end := serve(t, &Server{
-		OnExit:    func(string, string, wire.ExitRecord, error) { t.Error("no session was asked for") },
+		OnExit:    func(string, string, wire.ExitRecord, error) { t.Error("a session was opened for an unknown host") },
 		OnRefused: func(pid int, err error) { stub, refused = pid, append(refused, err) },
 	}, newLocal())
 	cmd := call(socket, "w-9", "x")
@@ -101,7 +101,7 @@ func TestUnknownHost(t *testing.T) {
 	require.Equal(t, "agent: unknown host \"w-9\": the workers are w-0\n", stderr.String())
 }
 
-// TestDetachedSessionIsNotStopped checks that a daemonized orted lives on when its stub ends.
+// TestDetachedSessionIsNotStopped checks that a daemonized orted keeps running when its stub ends.
 func TestDetachedSessionIsNotStopped(t *testing.T) {
 	opener := scripted{exit: wire.ExitRecord{Detached: true}, stopped: make(chan struct{})}
 	socket, end := serve(t, &Server{}, opener)
@@ -109,22 +109,22 @@ func TestDetachedSessionIsNotStopped(t *testing.T) {
 	end()
 	select {
 	case <-opener.stopped:
-		t.Fatal("stopped")
+		t.Fatal("the detached session was stopped")
 	default:
 	}
 }
 
-func TestKilledStubTakesItsSessionAlong(t *testing.T) {
+func TestKilledStubEndsItsSession(t *testing.T) {
 	for name, c := range map[string]struct {
 		line   string
 		signal syscall.Signal
 		code   int
 	}{
-		"KILL":                      {"echo up; exec sleep 600", syscall.SIGKILL, 143},
-		"TERM":                      {"echo up; exec sleep 600", syscall.SIGTERM, 143},
-		"KILL, stdin waits":         {"echo up; exec cat", syscall.SIGKILL, 143},
-		"KILL, output is stuck":     {"echo up; exec yes", syscall.SIGKILL, 143},
-		"KILL, command is stubborn": {"trap '' TERM; echo up; while :; do sleep 0.05; done", syscall.SIGKILL, 137},
+		"KILL":                       {"echo up; exec sleep 600", syscall.SIGKILL, 143},
+		"TERM":                       {"echo up; exec sleep 600", syscall.SIGTERM, 143},
+		"KILL, stdin is idle":        {"echo up; exec cat", syscall.SIGKILL, 143},
+		"KILL, output is blocked":    {"echo up; exec yes", syscall.SIGKILL, 143},
+		"KILL, command ignores TERM": {"trap '' TERM; echo up; while :; do sleep 0.05; done", syscall.SIGKILL, 137},
 	} {
 		t.Run(name, func(t *testing.T) {
 			exits := make(chan wire.ExitRecord, 1)
@@ -151,7 +151,7 @@ func TestKilledStubTakesItsSessionAlong(t *testing.T) {
 			_ = cmd.Wait()
 			<-(<-backend.opened).stopped
 			require.Equal(t, c.code, (<-exits).Code)
-			// No process holds the pipes anymore, so mpirun would see this end.
+			// No process holds the pipes anymore, so mpirun would notice the end.
 			_, err = io.Copy(io.Discard, outR)
 			require.NoError(t, err)
 			_, err = inW.Write([]byte("x"))
@@ -160,9 +160,9 @@ func TestKilledStubTakesItsSessionAlong(t *testing.T) {
 	}
 }
 
-// TestPipesCloseBeforeTheStubHears checks that the pipes close before the stub gets the exit code,
-// because MPICH waits for the end of file.
-func TestPipesCloseBeforeTheStubHears(t *testing.T) {
+// TestPipesCloseBeforeTheExitCode checks that the pipes are closed before the stub gets the exit
+// code, because MPICH waits for the end of file.
+func TestPipesCloseBeforeTheExitCode(t *testing.T) {
 	socket, _ := serve(t, &Server{}, newLocal())
 	for range 20 {
 		r, w, err := os.Pipe()
@@ -178,18 +178,18 @@ func TestPipesCloseBeforeTheStubHears(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "x\n", string(b[:n]))
 		n, err = syscall.Read(fd, b[:])
-		require.NoError(t, err, "a copy is still open")
+		require.NoError(t, err, "a copy of the pipe is still open")
 		require.Zero(t, n)
 		r.Close()
 	}
 }
 
-func TestTwoHundredAtOnce(t *testing.T) {
+func TestTwoHundredConcurrentSessions(t *testing.T) {
 	const count = 200
 	backend := newLocal()
 	socket, end := serve(t, &Server{}, backend)
 	before := openDescriptors(t)
-	payload := strings.Repeat("0123456789abcdef", 4096) // each fills a pipe
+	payload := strings.Repeat("0123456789abcdef", 4096) // as much as a pipe holds
 	var group sync.WaitGroup
 	for i := range count {
 		group.Go(func() {
@@ -225,11 +225,11 @@ func TestTwoHundredAtOnce(t *testing.T) {
 		ids[p.id] = true
 	}
 	require.Len(t, ids, count)
-	require.Eventually(t, func() bool { return openDescriptors(t) <= before }, 5*time.Second, 10*time.Millisecond, "descriptors leak")
+	require.Eventually(t, func() bool { return openDescriptors(t) <= before }, 5*time.Second, 10*time.Millisecond, "descriptors were leaked")
 	end()
 }
 
-func TestLauncherThatEndsLetsStubsGo(t *testing.T) {
+func TestStubsEndWithTheLauncher(t *testing.T) {
 	backend := newLocal()
 	socket, end := serve(t, &Server{}, backend)
 	cmd := call(socket, "-n", "w-0", "exec sleep 600")
@@ -244,7 +244,7 @@ func TestLauncherThatEndsLetsStubsGo(t *testing.T) {
 	require.Equal(t, "agent: worker w-0: the launcher ended before the command did\n", stderr.String())
 	select {
 	case <-p.stopped:
-		t.Fatal("whether sessions end with the launcher is the launcher's to say")
+		t.Fatal("the broker stopped the session, but that is the launcher's decision")
 	default:
 	}
 	p.Stop(0)
@@ -278,15 +278,15 @@ func TestMalformedRequestsAreAnsweredAndLeakNothing(t *testing.T) {
 		frame []byte
 		fds   []int
 	}{
-		"no descriptors":      {run, nil},
-		"two for three":       {run, []int{0, 1}},
-		"four":                {run, []int{0, 1, 2, 0}},
-		"some for none":       {quiet, []int{1}},
-		"nonsense":            {[]byte{0, 0, 0, 3, 'x', 'y', 'z'}, []int{0, 1, 2}},
-		"bytes after":         {append(bytes.Clone(quiet), 0), nil},
-		"announced too big":   {[]byte{0xff, 0xff, 0xff, 0xff}, nil},
-		"stops in the middle": {run[:len(run)-1], []int{0, 1, 2}},
-		"says nothing at all": {nil, nil},
+		"no descriptors":                   {run, nil},
+		"two descriptors instead of three": {run, []int{0, 1}},
+		"four descriptors":                 {run, []int{0, 1, 2, 0}},
+		"unexpected descriptors":           {quiet, []int{1}},
+		"nonsense":                         {[]byte{0, 0, 0, 3, 'x', 'y', 'z'}, []int{0, 1, 2}},
+		"trailing bytes":                   {append(bytes.Clone(quiet), 0), nil},
+		"length too large":                 {[]byte{0xff, 0xff, 0xff, 0xff}, nil},
+		"incomplete request":               {run[:len(run)-1], []int{0, 1, 2}},
+		"no request":                       {nil, nil},
 	} {
 		conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: socket, Net: "unix"})
 		require.NoError(t, err)
@@ -303,11 +303,12 @@ func TestMalformedRequestsAreAnsweredAndLeakNothing(t *testing.T) {
 		require.Contains(t, reply.Lines[0], "read request: ", name)
 		conn.Close()
 	}
-	require.Eventually(t, func() bool { return openDescriptors(t) <= before }, 5*time.Second, 10*time.Millisecond, "descriptors leak")
+	require.Eventually(t, func() bool { return openDescriptors(t) <= before }, 5*time.Second, 10*time.Millisecond, "descriptors were leaked")
 }
 
-// TestStubThatDiesWhileItsSessionIsOpened checks that no process is left running.
-func TestStubThatDiesWhileItsSessionIsOpened(t *testing.T) {
+// TestStubKilledDuringOpen checks that opening a session is canceled if its stub is killed, so that
+// no process is left running.
+func TestStubKilledDuringOpen(t *testing.T) {
 	entered := make(chan struct{})
 	results := make(chan error, 1)
 	socket, _ := serve(t, &Server{OnExit: func(_, _ string, _ wire.ExitRecord, err error) { results <- err }}, opening{entered})
@@ -319,7 +320,7 @@ func TestStubThatDiesWhileItsSessionIsOpened(t *testing.T) {
 	require.ErrorIs(t, <-results, context.Canceled)
 }
 
-// opening never opens a session.
+// opening is an Opener that blocks until its context ends.
 type opening struct{ entered chan struct{} }
 
 func (o opening) Open(ctx context.Context, _ string, _ wire.Spec, _ Streams) (Session, error) {

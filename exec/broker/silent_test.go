@@ -15,15 +15,16 @@ import (
 	"github.com/musterhq/muster/exec/rsh"
 )
 
-// Connections that send nothing, or not everything, delay neither a stub nor the end.
-func TestSilentConnectionsHoldUpNobody(t *testing.T) {
+// TestSilentConnectionsDelayNothing checks that connections without a complete request delay
+// neither a stub nor the end of the server.
+func TestSilentConnectionsDelayNothing(t *testing.T) {
 	whole := rsh.AppendRequest(nil, rsh.KindRun, rsh.Request{Host: "w-0", Command: strings.Repeat("x", 1<<20)})
 	for name, said := range map[string][]byte{
-		"nothing":                  nil,
-		"half a length":            whole[:3],
-		"part of a request":        whole[:100],
-		"part of a large request":  whole[:1<<19],
-		"a length that is too big": {0, 0x7f, 0xff, 0xff},
+		"nothing":                    nil,
+		"half a length":              whole[:3],
+		"part of a request":          whole[:100],
+		"part of a large request":    whole[:1<<19],
+		"a length that is too large": {0, 0x7f, 0xff, 0xff},
 	} {
 		t.Run(name, func(t *testing.T) {
 			socket, end := serve(t, &Server{}, newLocal())

@@ -17,13 +17,13 @@ import (
 )
 
 // terminalVariable turns the test binary into a shell on its own terminal, or into the launcher
-// that it runs in the background.
+// that this shell runs in the background.
 const terminalVariable = "BROKER_TEST_TERMINAL"
 
 func onTerminal(role string) int {
 	if role == "shell" {
-		// Not the leader of the session itself: the kernel sends no SIGTTIN, which is tested here,
-		// to an orphaned process group.
+		// The session leader does not run the launcher itself: the kernel sends no SIGTTIN, which
+		// this test needs, to an orphaned process group.
 		launcher := exec.Command(os.Args[0])
 		launcher.Env = append(os.Environ(), terminalVariable+"=launcher")
 		launcher.Stdin = os.Stdin
@@ -59,11 +59,11 @@ func TestReadingOurOwnTerminalInTheBackgroundDoesNotStopUs(t *testing.T) {
 	cmd.Stdin = e.reader
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
 	require.NoError(t, cmd.Start())
-	// There must be data to read, or the read would rightly wait.
-	_, err = e.writer.Write([]byte("typed for somebody else\n"))
+	// There must be data to read, otherwise a blocked read would be correct.
+	_, err = e.writer.Write([]byte("typed for another process\n"))
 	require.NoError(t, err)
 	require.NoError(t, cmd.Wait())
 	waiting, err := unix.IoctlGetInt(int(e.reader.Fd()), unix.TIOCINQ)
 	require.NoError(t, err)
-	require.Equal(t, len("typed for somebody else\n"), waiting)
+	require.Equal(t, len("typed for another process\n"), waiting)
 }

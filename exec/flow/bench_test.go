@@ -9,7 +9,7 @@ import (
 
 const benchSize = 16 << 20
 
-// BenchmarkStream moves 16 MiB from a writer to a reader, in pieces of 256 KiB.
+// BenchmarkStream sends 16 MiB from a writer to a reader, in pieces of 256 KiB.
 func BenchmarkStream(b *testing.B) {
 	text := make([]byte, benchSize)
 	buf := make([]byte, 256<<10)
@@ -50,8 +50,8 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// BenchmarkSpool keeps 16 MiB without a reader and then frees them: in memory, and in files when
-// memory has no room.
+// BenchmarkSpool stores 16 MiB without a reader and then frees them: in memory, and in files if
+// memory is full.
 func BenchmarkSpool(b *testing.B) {
 	for _, c := range []struct {
 		name   string
@@ -65,7 +65,7 @@ func BenchmarkSpool(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				out := NewOut(1<<20, limits, func() {})
-				out.stalled = true // the time until a reader counts as stalled is not measured
+				out.stalled = true // do not measure the time until a reader counts as stalled
 				_, err := out.Write(text)
 				require.NoError(b, err)
 				out.End()

@@ -16,32 +16,32 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// transfer is a connection in memory between an Out and an In. It is cut at random: bytes in flight
-// are lost, and both sides resume by offsets.
+// transfer connects an Out and an In in memory, with random cuts. At a cut, bytes in flight are
+// lost, and both sides resume by offsets.
 func transfer(t *testing.T, rng *rand.Rand, out *Out, in *In, kicks <-chan struct{}, cutChance int) {
 	buf := make([]byte, 1+rng.IntN(100<<10))
 	for !in.Finished() {
 		if rng.IntN(cutChance) == 0 {
-			time.Sleep(time.Duration(rng.Int64N(int64(2 * stallAfter)))) // until there is a new connection
+			time.Sleep(time.Duration(rng.Int64N(int64(2 * stallAfter)))) // until the next connection
 			require.NoError(t, out.Resume(in.Received()))
 		}
 		pending := out.Pending()
 		p, ok, err := out.Next(buf)
 		require.NoError(t, err)
-		require.True(t, ok || !pending, "pending, and nothing came")
+		require.True(t, ok || !pending, "Pending reported bytes, but Next had none")
 		switch {
 		case !ok:
 			require.NoError(t, out.Ack(in.Written()))
 			<-kicks
 		case p.End:
-			if rng.IntN(4) == 0 { // the end was lost
+			if rng.IntN(4) == 0 { // the EOF is lost
 				require.NoError(t, out.Resume(in.Received()))
 				continue
 			}
 			require.NoError(t, in.End(p.Offset))
 		default:
 			b := buf[:p.N]
-			if rng.IntN(cutChance) == 0 { // only a part arrives, then the connection is cut
+			if rng.IntN(cutChance) == 0 { // only a part of the bytes arrives before the cut
 				b = b[:rng.IntN(len(b)+1)]
 				require.NoError(t, in.Put(p.Offset, b))
 				require.NoError(t, out.Resume(in.Received()))
@@ -65,9 +65,9 @@ func TestBytesSurviveCuts(t *testing.T) {
 	}{
 		{"no cuts", 2 << 20, 1 << 30, false, 1 << 20, 0, 1 << 20, 64 << 10},
 		{"cuts, memory only", 2 << 20, 5, false, 1 << 20, 0, 512 << 10, 64 << 10},
-		{"cuts, no budget at all", 2 << 20, 5, false, 0, 0, 512 << 10, 32 << 10},
+		{"cuts, no budget", 2 << 20, 5, false, 0, 0, 512 << 10, 32 << 10},
 		{"cuts, spill", 4 << 20, 5, true, 256 << 10, 64 << 20, 128 << 10, 64 << 10},
-		{"cuts, spill that fills up", 4 << 20, 5, true, 256 << 10, 1 << 20, 128 << 10, 64 << 10},
+		{"cuts, full spill files", 4 << 20, 5, true, 256 << 10, 1 << 20, 128 << 10, 64 << 10},
 		{"cuts, several spill files", 18 << 20, 50, true, 256 << 10, 64 << 20, 128 << 10, 64 << 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -110,9 +110,9 @@ func TestBytesSurviveCuts(t *testing.T) {
 
 				require.NoError(t, out.Ack(in.Written()))
 				out.Discard()
-				require.EqualValues(t, c.memory, limits.Memory.left, "memory budget given back")
+				require.EqualValues(t, c.memory, limits.Memory.left, "the memory budget is free again")
 				if c.spill {
-					require.EqualValues(t, c.file, limits.Files.Budget.left, "file budget given back")
+					require.EqualValues(t, c.file, limits.Files.Budget.left, "the file budget is free again")
 				}
 				require.Equal(t, c.spill, spilled)
 			})
@@ -120,14 +120,14 @@ func TestBytesSurviveCuts(t *testing.T) {
 	}
 }
 
-func TestOutRefusesNonsense(t *testing.T) {
+func TestOutRejectsInvalidOffsets(t *testing.T) {
 	out := NewOut(100, Limits{Floor: 1000, Stream: 1000}, func() {})
 	_, err := out.Write(make([]byte, 500))
 	require.NoError(t, err)
 	p, ok, err := out.Next(make([]byte, 1000))
 	require.NoError(t, err)
 	require.True(t, ok)
-	require.Equal(t, 100, p.N, "never more than the window")
+	require.Equal(t, 100, p.N, "a piece is at most the window")
 	require.Error(t, out.Ack(101))
 	require.Error(t, out.Resume(101))
 	require.NoError(t, out.Ack(50))
@@ -147,7 +147,7 @@ func TestPending(t *testing.T) {
 		require.Equal(t, want, p.N)
 		require.Equal(t, end, p.End)
 	}
-	require.False(t, out.Pending(), "nothing is written")
+	require.False(t, out.Pending(), "no bytes were written")
 	_, err := out.Write([]byte("123456"))
 	require.NoError(t, err)
 	next(4, false)
@@ -157,7 +157,7 @@ func TestPending(t *testing.T) {
 	require.False(t, out.Pending())
 	out.End()
 	next(0, true)
-	require.False(t, out.Pending(), "the end was told")
+	require.False(t, out.Pending(), "the EOF was sent")
 	require.NoError(t, out.Resume(4))
 	next(2, false)
 	next(0, true)
@@ -166,12 +166,12 @@ func TestPending(t *testing.T) {
 	require.False(t, out.Pending())
 }
 
-func TestInRefusesNonsense(t *testing.T) {
+func TestInRejectsInvalidOffsets(t *testing.T) {
 	in := NewIn(100, func() {})
 	require.Error(t, in.Put(1, []byte("x")), "gap")
 	require.NoError(t, in.Put(0, make([]byte, 100)))
-	require.Error(t, in.Put(100, []byte("x")), "over the window")
-	require.NoError(t, in.Put(0, make([]byte, 100)), "seen before")
+	require.Error(t, in.Put(100, []byte("x")), "beyond the window")
+	require.NoError(t, in.Put(0, make([]byte, 100)), "bytes that were already received")
 	require.Error(t, in.End(99))
 	require.NoError(t, in.End(100))
 	require.Error(t, in.End(101))
@@ -182,7 +182,7 @@ type failing struct{ after int }
 
 func (f *failing) Write(p []byte) (int, error) {
 	if f.after -= len(p); f.after < 0 {
-		return 0, errors.New("nobody reads")
+		return 0, errors.New("no reader")
 	}
 	return len(p), nil
 }
@@ -191,7 +191,7 @@ func TestWriterThatFailsIsDrained(t *testing.T) {
 	in := NewIn(1<<20, func() {})
 	require.NoError(t, in.Put(0, make([]byte, 300<<10)))
 	require.Error(t, in.Run(&failing{after: 100 << 10}))
-	require.NoError(t, in.Put(300<<10, make([]byte, 1<<20)), "later bytes are taken and dropped")
+	require.NoError(t, in.Put(300<<10, make([]byte, 1<<20)), "later bytes are accepted and dropped")
 	require.EqualValues(t, 300<<10+1<<20, in.Written())
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// gathering is an Out that gathers for 100 ms, and its sender.
+// gathering is an Out that gathers for 100 ms, with its sender.
 type gathering struct {
 	*Out
 	t     *testing.T
@@ -28,7 +28,7 @@ func (g *gathering) write(n int) {
 	require.NoError(g.t, err)
 }
 
-// sent sends what may be sent now, and returns how many bytes that was.
+// sent sends all bytes that may be sent now, and returns their number.
 func (g *gathering) sent() (n int) {
 	p := make([]byte, 64<<10)
 	for {
@@ -48,14 +48,14 @@ func TestGather(t *testing.T) {
 		g := newGathering(t)
 		defer g.Discard()
 		g.write(10)
-		require.Equal(t, 10, g.sent(), "the first at once")
+		require.Equal(t, 10, g.sent(), "the first bytes are sent at once")
 		kicks := g.kicks.Load()
 		for range 9 {
 			time.Sleep(10 * time.Millisecond)
 			g.write(10)
 			require.Zero(t, g.sent())
 		}
-		require.Equal(t, kicks, g.kicks.Load(), "nobody is woken")
+		require.Equal(t, kicks, g.kicks.Load(), "the sender is not woken")
 		time.Sleep(10 * time.Millisecond)
 		synctest.Wait()
 		require.Equal(t, kicks+1, g.kicks.Load())
@@ -64,24 +64,24 @@ func TestGather(t *testing.T) {
 		g.write(gatherSize - 1)
 		require.Zero(t, g.sent())
 		g.write(1)
-		require.Equal(t, gatherSize, g.sent(), "much at once")
+		require.Equal(t, gatherSize, g.sent(), "gatherSize bytes are sent at once")
 		time.Sleep(50 * time.Millisecond)
 		g.write(10)
 		kicks = g.kicks.Load()
 		time.Sleep(50*time.Millisecond - 1)
 		synctest.Wait()
-		require.Zero(t, g.sent(), "counted from the last piece")
+		require.Zero(t, g.sent(), "the time counts from the last sent piece")
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		require.Greater(t, g.kicks.Load(), kicks, "offered again, though the timer had been set before that piece")
+		require.Greater(t, g.kicks.Load(), kicks, "the sender is woken, although the timer was set before that piece")
 		require.Equal(t, 10, g.sent())
 
 		time.Sleep(time.Second)
 		g.write(10)
-		require.Equal(t, 10, g.sent(), "after a pause at once")
+		require.Equal(t, 10, g.sent(), "bytes after a pause are sent at once")
 		g.write(10)
 		g.End()
-		require.Equal(t, 10, g.sent(), "the end takes it along")
+		require.Equal(t, 10, g.sent(), "the EOF sends the gathered bytes too")
 	})
 }
 
@@ -92,17 +92,17 @@ func TestGatherIsHurried(t *testing.T) {
 		g.write(10)
 		g.sent()
 		kicks := g.kicks.Load()
-		require.False(t, g.Hurry(), "nothing is held")
+		require.False(t, g.Hurry(), "no bytes are held back")
 		require.Equal(t, kicks, g.kicks.Load())
 		g.write(10)
 		require.True(t, g.Hurry())
-		require.False(t, g.Hurry(), "once")
+		require.False(t, g.Hurry(), "a second Hurry has nothing to do")
 		require.Equal(t, kicks+1, g.kicks.Load())
 		require.Equal(t, 10, g.sent())
 		g.write(10)
-		require.Zero(t, g.sent(), "it was for what was there")
+		require.Zero(t, g.sent(), "Hurry does not apply to later bytes")
 		require.NoError(t, g.Resume(15))
-		require.Equal(t, 15, g.sent(), "a new connection waits for nothing")
+		require.Equal(t, 15, g.sent(), "after a redial, bytes are sent at once")
 	})
 }
 
@@ -116,9 +116,9 @@ func TestHurryWaitsForTheSender(t *testing.T) {
 			free  func()
 			waits time.Duration
 		}{
-			{"it sends at once", func() { g.sent() }, 0},
-			{"it is away", func() {}, longestBehind},
-			{"nobody reads any more", g.Discard, 0},
+			{"the sender sends at once", func() { g.sent() }, 0},
+			{"the sender does not send", func() {}, longestBehind},
+			{"the stream was discarded", g.Discard, 0},
 		} {
 			g.write(10)
 			began, hurried := time.Now(), make(chan bool)
@@ -132,7 +132,7 @@ func TestHurryWaitsForTheSender(t *testing.T) {
 	})
 }
 
-func TestNobodyGathersUnasked(t *testing.T) {
+func TestNoGatherByDefault(t *testing.T) {
 	g := newGathering(t)
 	g.Gather(0)
 	for range 3 {

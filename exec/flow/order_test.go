@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// screen shows two streams.
+// screen collects the output of two streams.
 type screen struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -25,14 +25,14 @@ func (s *screen) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
-// ordered returns two streams in order.
+// ordered returns two streams whose output keeps the order of arrival.
 func ordered() (a, b *In) {
 	a, b = NewIn(1<<20, func() {}), NewIn(1<<20, func() {})
 	Order(a, b)
 	return a, b
 }
 
-// written runs the writers of both streams until the streams have ended.
+// written runs the writers of both streams until both streams have ended.
 func written(t *testing.T, a, b *In, toA, toB io.Writer) {
 	var writers sync.WaitGroup
 	writers.Go(func() { require.NoError(t, a.Run(toA)) })
@@ -40,7 +40,7 @@ func written(t *testing.T, a, b *In, toA, toB io.Writer) {
 	writers.Wait()
 }
 
-func TestOrderIsThatOfArrival(t *testing.T) {
+func TestOutputKeepsArrivalOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := ordered()
 		var want strings.Builder
@@ -61,11 +61,11 @@ func TestOrderIsThatOfArrival(t *testing.T) {
 		began := time.Now()
 		written(t, a, b, &all, &all)
 		require.Equal(t, want.String(), all.text.String())
-		require.Zero(t, time.Since(began), "nobody stalls, and nobody waits for a time")
+		require.Zero(t, time.Since(began), "no stream waits for a timeout")
 	})
 }
 
-// stuck is a writer that takes nothing until it is freed.
+// stuck is a writer that blocks until free is closed.
 type stuck struct {
 	free chan struct{}
 	to   io.Writer
@@ -76,7 +76,7 @@ func (s stuck) Write(p []byte) (int, error) {
 	return s.to.Write(p)
 }
 
-func TestOrderHoldsNobodyUpBehindAStalledReader(t *testing.T) {
+func TestOrderDoesNotWaitForAStalledReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := ordered()
 		var slow, quick screen
@@ -92,7 +92,7 @@ func TestOrderHoldsNobodyUpBehindAStalledReader(t *testing.T) {
 		for b.Written() < 20 {
 			time.Sleep(time.Millisecond)
 		}
-		require.LessOrEqual(t, time.Since(began), longestBehind+time.Millisecond, "it waits once")
+		require.LessOrEqual(t, time.Since(began), longestBehind+time.Millisecond, "the stream waits for the stalled reader only once")
 		close(door.free)
 		require.NoError(t, a.End(20))
 		require.NoError(t, b.End(20))
@@ -102,12 +102,12 @@ func TestOrderHoldsNobodyUpBehindAStalledReader(t *testing.T) {
 	})
 }
 
-// broken is a writer that fails.
+// broken is a writer that always fails.
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("no reader") }
 
-func TestOrderGoesOnWhenOneReaderHasGone(t *testing.T) {
+func TestOrderContinuesWithoutAFailedReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := ordered()
 		require.NoError(t, a.Put(0, []byte("a")))

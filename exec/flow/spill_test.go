@@ -17,12 +17,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// device opens a device instead of a new file.
+// device returns a function that opens a device instead of a new file.
 func device(path string) func(string) (file, error) {
 	return func(string) (file, error) { return os.OpenFile(path, os.O_RDWR, 0) }
 }
 
-// filesOf maps directories to the function that opens a file in them. A directory without a
+// filesOf returns Files that open a file by the function of its directory. A directory without a
 // function gets a real file in dir.
 func filesOf(dir string, dirs []string, faults map[string]func(string) (file, error)) *Files {
 	return &Files{Dirs: dirs, Budget: NewBudget(64 << 20), open: func(name string) (file, error) {
@@ -33,8 +33,8 @@ func filesOf(dir string, dirs []string, faults map[string]func(string) (file, er
 	}}
 }
 
-// stalled writes size bytes into out. It returns a channel that gets the result when all are
-// written.
+// stalled writes size bytes into out, without a reader. The returned channel gets the result of the
+// writes.
 func stalled(out *Out, size int64, sum hash.Hash) chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -45,7 +45,7 @@ func stalled(out *Out, size int64, sum hash.Hash) chan error {
 	return done
 }
 
-// collect takes everything out of out, and acknowledges as it goes.
+// collect reads everything from out and acknowledges it.
 func collect(t *testing.T, out *Out, kicks <-chan struct{}) hash.Hash {
 	h := sha256.New()
 	buf := make([]byte, 64<<10)
@@ -64,7 +64,7 @@ func collect(t *testing.T, out *Out, kicks <-chan struct{}) hash.Hash {
 	}
 }
 
-func TestDirectoriesThatTakeNothing(t *testing.T) {
+func TestDirectoriesThatRejectFiles(t *testing.T) {
 	full := device("/dev/full")
 	readOnly := func(dir string) (file, error) {
 		return nil, &os.PathError{Op: "open", Path: dir, Err: syscall.EROFS}
@@ -73,14 +73,14 @@ func TestDirectoriesThatTakeNothing(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		dirs    []string
-		said    error // the error passed to Failed; nil: not called
-		waiting bool  // the writer waits until somebody reads
+		said    error // the error passed to Failed; nil means that Failed is not called
+		waiting bool  // the writer waits for a reader
 	}{
 		{"full", []string{"full"}, syscall.ENOSPC, true},
 		{"read-only", []string{"ro"}, syscall.EROFS, true},
 		{"full and read-only", []string{"full", "ro"}, syscall.EROFS, true},
-		{"full, then one with room", []string{"full", "good"}, nil, false},
-		{"read-only, then one with room", []string{"ro", "good"}, nil, false},
+		{"full, then a directory with space", []string{"full", "good"}, nil, false},
+		{"read-only, then a directory with space", []string{"ro", "good"}, nil, false},
 		{"none", nil, nil, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -106,10 +106,10 @@ func TestDirectoriesThatTakeNothing(t *testing.T) {
 			sum := sha256.New()
 			done := stalled(out, size, sum)
 			if c.said != nil {
-				require.ErrorIs(t, <-said, c.said, "said while the writer waits")
+				require.ErrorIs(t, <-said, c.said, "Failed is called while the writer waits")
 			}
 			if !c.waiting {
-				require.NoError(t, <-done, "all of it fits")
+				require.NoError(t, <-done, "all bytes fit")
 				done <- nil
 			} else {
 				require.Eventually(t, func() bool { n, _ := out.Total(); return n == 1<<20 }, 10*time.Second, time.Millisecond)
@@ -124,7 +124,7 @@ func TestDirectoriesThatTakeNothing(t *testing.T) {
 	}
 }
 
-// A directory that was full takes files again once it has room.
+// TestFullForAWhile checks that a directory that was full is used again once it has space.
 func TestFullForAWhile(t *testing.T) {
 	var full atomic.Bool
 	full.Store(true)
@@ -165,9 +165,9 @@ func TestFullForAWhile(t *testing.T) {
 	drain(1 << 20)
 }
 
-// A writer that is too fast for its reader waits for it. If the reader is stalled, the writer
-// continues until the reader moves again.
-func TestFilesAreForReadersThatStand(t *testing.T) {
+// TestFilesAreForStalledReaders checks that a writer that is too fast for its reader waits for the
+// reader. If the reader is stalled, the writer continues into files until the reader moves again.
+func TestFilesAreForStalledReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := &Files{Dirs: []string{t.TempDir()}, Budget: NewBudget(64 << 20)}
 		out := NewOut(256<<10, Limits{Floor: 64 << 10, Stream: 1 << 20, Memory: NewBudget(4 << 20), Files: files}, func() {})
@@ -209,7 +209,8 @@ func TestFilesAreForReadersThatStand(t *testing.T) {
 	})
 }
 
-// A reader that moves again gets the bytes in files before the writer continues.
+// TestFilesAreDrainedFirst checks that a reader that moves again gets the bytes in files before the
+// writer continues.
 func TestFilesAreDrainedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := &Files{Dirs: []string{t.TempDir()}, Budget: NewBudget(3 << 20)}
@@ -232,13 +233,13 @@ func TestFilesAreDrainedFirst(t *testing.T) {
 	})
 }
 
-// Files are freed while there are more: a reader that always lags needs no more disk space than its
-// lag.
-func TestSpillFilesAreGivenBackOnTheWay(t *testing.T) {
-	synctest.Test(t, givesBackOnTheWay)
+// TestSpillFilesAreFreedWhileReading checks that files are freed while there are newer files: a
+// reader that always lags needs no more disk space than its lag.
+func TestSpillFilesAreFreedWhileReading(t *testing.T) {
+	synctest.Test(t, freedWhileReading)
 }
 
-func givesBackOnTheWay(t *testing.T) {
+func freedWhileReading(t *testing.T) {
 	dir := t.TempDir()
 	files := &Files{Dirs: []string{dir}, Budget: NewBudget(3 * segmentSize)}
 	out := NewOut(256<<10, Limits{Floor: 64 << 10, Stream: 64 << 10, Memory: NewBudget(0), Files: files}, func() {})
@@ -246,7 +247,7 @@ func givesBackOnTheWay(t *testing.T) {
 	_, err := out.Write(ahead)
 	require.NoError(t, err)
 	lag := len(ahead)
-	for range 64 { // 64 times 1 MiB: far more than the budget
+	for range 64 { // 64 times 1 MiB is far more than the budget
 		_, err := out.Write(ahead[:1<<20])
 		require.NoError(t, err)
 		for lag += 1 << 20; lag > len(ahead); {
@@ -264,7 +265,8 @@ func givesBackOnTheWay(t *testing.T) {
 	require.EqualValues(t, 3*segmentSize, files.Budget.left)
 }
 
-// A spill file that can no longer be read is an error of Next, not silence.
+// TestUnreadableSpillFile checks that Next returns an error for a spill file that can no longer be
+// read.
 func TestUnreadableSpillFile(t *testing.T) {
 	var disk *os.File
 	files := filesOf("", []string{"d"}, map[string]func(string) (file, error){"d": func(string) (file, error) {
@@ -279,14 +281,14 @@ func TestUnreadableSpillFile(t *testing.T) {
 	buf := make([]byte, 64<<10)
 	_, ok, err := out.Next(buf)
 	require.NoError(t, err)
-	require.True(t, ok, "what is in memory is there")
+	require.True(t, ok, "the bytes in memory are still available")
 	_, _, err = out.Next(buf)
 	require.ErrorContains(t, err, "read spill file: ")
 	require.False(t, errors.Is(err, ErrClosed))
 	out.Discard()
 }
 
-// slowFile is on a disk that hangs until on is closed.
+// slowFile is a file on a disk that hangs until on is closed.
 type slowFile struct {
 	file
 	at chan<- string
@@ -299,8 +301,8 @@ func (s slowFile) WriteAt(p []byte, off int64) (int, error) {
 	return s.file.WriteAt(p, off)
 }
 
-// A disk that hangs delays the writer, but not the goroutines that ask for bytes to send: they
-// serve other streams, too.
+// TestDiskThatHangs checks that a disk that hangs delays the writer, but not the goroutines that
+// ask for bytes to send, because they also serve other streams.
 func TestDiskThatHangs(t *testing.T) {
 	for _, discard := range []bool{false, true} {
 		at, on := make(chan string), make(chan struct{})
@@ -318,7 +320,7 @@ func TestDiskThatHangs(t *testing.T) {
 		p, ok, err := out.Next(buf)
 		require.NoError(t, err)
 		require.True(t, ok)
-		require.Equal(t, 64<<10, p.N, "what is in memory goes out meanwhile")
+		require.Equal(t, 64<<10, p.N, "the bytes in memory can be sent in the meantime")
 		on <- struct{}{}
 		require.Equal(t, "write", <-at)
 		require.NoError(t, out.Ack(64<<10))

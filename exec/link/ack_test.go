@@ -17,8 +17,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// talker is a worker that writes what it is told. It passes on each OPEN, and the acknowledgements
-// of standard output.
+// talker is a worker that writes the frames that the test gives it. It passes on each OPEN, and the
+// acknowledgements of standard output.
 type talker struct {
 	unpacks bool
 	far     net.Conn
@@ -52,17 +52,17 @@ func (w *talker) Dial(context.Context) (io.ReadWriteCloser, error) {
 }
 
 func (w *talker) record(t wire.Type, channel uint32, v any) {
-	f, _ := wire.Record(t, channel, v) // small and valid
+	f, _ := wire.Record(t, channel, v) // the frame is small and valid
 	w.frame(f)
 }
 
 func (w *talker) frame(f wire.Frame) {
-	b, _ := wire.Append(nil, f) // small and valid
-	_, _ = w.far.Write(b)       // the test observes the end of the link
+	b, _ := wire.Append(nil, f) // the frame is small and valid
+	_, _ = w.far.Write(b)       // the test notices the end of the link
 }
 
-// A few lines share an acknowledgement, one second after the first of them. The end of the stream
-// is acknowledged at once.
+// TestAcknowledgements checks that a few lines share an acknowledgement, one second after the first
+// line. The end of the stream is acknowledged at once.
 func TestAcknowledgements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &talker{acks: make(chan uint64, 100), opens: make(chan json.RawMessage, 1)}
@@ -92,7 +92,7 @@ func TestAcknowledgements(t *testing.T) {
 		require.Empty(t, w.acks)
 
 		say(256 << 10)
-		require.EqualValues(t, sent, <-w.acks, "much at once")
+		require.EqualValues(t, sent, <-w.acks, "many bytes are acknowledged at once")
 
 		say(10)
 		require.Empty(t, w.acks)
@@ -104,6 +104,6 @@ func TestAcknowledgements(t *testing.T) {
 		require.Empty(t, w.acks)
 		cancel()
 		require.NoError(t, <-ran)
-		_ = w.far.Close() // wakes its reader
+		_ = w.far.Close() // ends the worker's reader
 	})
 }

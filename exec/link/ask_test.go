@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// TestAsk checks what a worker reports about a rank that reads, and about unread output.
+// TestAsk checks what a worker reports about a rank that reads.
 func TestAsk(t *testing.T) {
 	w := contract.NewWorker(t, nil)
 	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
@@ -56,9 +56,9 @@ func TestAsk(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestAskTellsOfUnreadOutput checks unread output: a rank may be waiting for the launcher's own
-// reader.
-func TestAskTellsOfUnreadOutput(t *testing.T) {
+// TestAskReportsUnreadOutput checks that a worker reports unread output, because a rank may be
+// waiting for the launcher's own reader.
+func TestAskReportsUnreadOutput(t *testing.T) {
 	w := contract.NewWorker(t, nil)
 	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
 	linked(t, l)
@@ -88,7 +88,7 @@ func TestAskOldWorker(t *testing.T) {
 	require.ErrorIs(t, err, link.ErrNoAnswers)
 }
 
-// TestAskParked checks that a parked link is redialed for the question.
+// TestAskParked checks that Ask redials a parked link.
 func TestAskParked(t *testing.T) {
 	w := contract.NewWorker(t, nil)
 	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, func(c *link.Config) { c.PingEvery, c.ParkAfter = 50*time.Millisecond, time.Second })
@@ -104,8 +104,8 @@ func TestAskParked(t *testing.T) {
 	require.Equal(t, "sleep", answer.Sessions[0].Processes[0].Command)
 }
 
-// TestAskWhileDown checks that a question waits for the link, and reports at its end that the link
-// is down.
+// TestAskWhileDown checks that Ask waits for the link. At the end of its context, the error is that
+// the link is down.
 func TestAskWhileDown(t *testing.T) {
 	l := contract.NewLink(t, local.Dialer{Path: filepath.Join(t.TempDir(), "nobody.sock")}, nil)
 	ctx, cancel := context.WithTimeout(ctxFor(t), 300*time.Millisecond)

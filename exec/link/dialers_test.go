@@ -16,7 +16,7 @@ type dialFunc func(context.Context) (io.ReadWriteCloser, error)
 
 func (f dialFunc) Dial(ctx context.Context) (io.ReadWriteCloser, error) { return f(ctx) }
 
-// switching leads to another worker once moved, like a restarted container.
+// switching is a dialer that dials another worker after it was moved, like a restarted container.
 type switching struct {
 	mu   sync.Mutex
 	path string
@@ -40,7 +40,7 @@ func (s *switching) move(path string) {
 	s.open.Close()
 }
 
-// silent discards what is written and never has anything to read.
+// silent is a connection that discards writes and never has anything to read.
 type silent struct {
 	once   sync.Once
 	closed chan struct{}
@@ -52,7 +52,8 @@ func (s *silent) Read([]byte) (int, error)    { <-s.closed; return 0, io.EOF }
 func (s *silent) Write(p []byte) (int, error) { return len(p), nil }
 func (s *silent) Close() error                { s.once.Do(func() { close(s.closed) }); return nil }
 
-// stalling can make its open connection discard everything without ending, like a lost route.
+// stalling is a dialer that can make its open connection discard everything without ending, like a
+// lost route.
 type stalling struct {
 	inner link.Dialer
 	mu    sync.Mutex
@@ -113,7 +114,7 @@ func (c *stallConn) Close() error {
 	return c.ReadWriteCloser.Close()
 }
 
-// mortal limits each connection to a number of bytes from the worker.
+// mortal is a dialer that limits each connection to a number of bytes from the worker.
 type mortal struct {
 	inner link.Dialer
 	bytes int

@@ -16,13 +16,13 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// A link that finds an unknown session of its epoch makes the worker forget it. That must not end
-// the link's own session with the same number.
-func TestForgettingAStrangerSparesTheSessionOfItsNumber(t *testing.T) {
+// TestForgettingAnUnknownSessionSparesTheOwnSession checks that a link that makes the worker forget
+// an unknown session of its epoch does not end the link's own session with the same number.
+func TestForgettingAnUnknownSessionSparesTheOwnSession(t *testing.T) {
 	w := contract.NewWorker(t, nil)
 	first := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
 	_, pid := start(t, first, "echo $$; exec sleep 1000")
-	first.Lose(link.Gone, io.EOF) // it leaves its session behind
+	first.Lose(link.Gone, io.EOF) // the session continues on the worker
 
 	second := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
 	var out bytes.Buffer

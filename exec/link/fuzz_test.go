@@ -18,8 +18,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// script is a stream that returns the bytes of a worker and discards those of the launcher. At its
-// end it reports that the worker is lost.
+// script is a connection that returns the given bytes of a worker and discards the launcher's
+// bytes. At its end it reports that the worker is lost.
 type script struct{ *bytes.Reader }
 
 func (s script) Read(p []byte) (int, error) {
@@ -40,8 +40,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// FuzzWorker gives a link with one session any bytes of a hostile worker. The link must end. A
-// session that ended well must have written what its record counts.
+// FuzzWorker gives a link with one session arbitrary bytes of a hostile worker. The link must end.
+// A session that ended well must have written as many bytes as its record counts.
 func FuzzWorker(f *testing.F) {
 	record := func(t wire.Type, ch uint32, v any) wire.Frame {
 		fr, err := wire.Record(t, ch, v)
@@ -71,7 +71,7 @@ func FuzzWorker(f *testing.F) {
 	add(welcome, opened, record(wire.Report, 0, wire.ReportRecord{Seq: 1, Session: "s", Kind: wire.ReportRank, Code: 3}), data)
 	add(welcome, opened, record(wire.Answer, 0, wire.AnswerRecord{Seq: 1, Sessions: []wire.SessionRecord{{ID: "s", Processes: []wire.ProcessRecord{{PID: -1}}}}}), data)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		synctest.Test(t, func(t *testing.T) { hostile(t, b) }) // the pauses between dials take no real time
+		synctest.Test(t, func(t *testing.T) { hostile(t, b) }) // pauses between dials take no real time
 	})
 }
 
@@ -90,9 +90,9 @@ func hostile(t *testing.T, b []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	_ = l.Run(ctx) // the reason for its end does not matter
-	require.NoError(t, ctx.Err(), "the link does not end")
+	require.NoError(t, ctx.Err(), "the link did not end")
 	rec, err := s.Wait(ctx)
-	require.NoError(t, ctx.Err(), "the session does not end")
+	require.NoError(t, ctx.Err(), "the session did not end")
 	if err == nil {
 		require.Equal(t, rec.Stdout, stdout.n.Load())
 		require.Equal(t, rec.Stderr, stderr.n.Load())

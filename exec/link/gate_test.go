@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGateLetsOneKnock has 100 links dial a server that is away for 10 s. All must connect within
-// 1.5 s of its return. Until then the server may see little more than one probe per second.
-func TestGateLetsOneKnock(t *testing.T) {
+// TestGateLetsOneLinkProbe has 100 links dial a server that is down for 10 s. All links must
+// connect within 1.5 s of its return. Until then, the server sees little more than one probe per
+// second.
+func TestGateLetsOneLinkProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate()
 		back := time.Now().Add(10 * time.Second)
-		knocks := make(chan time.Time, 1000)
+		dials := make(chan time.Time, 1000)
 		through := make(chan time.Time, 100)
 		for range 100 {
 			go func() {
@@ -25,7 +26,7 @@ func TestGateLetsOneKnock(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					knocks <- time.Now()
+					dials <- time.Now()
 					reached := !time.Now().Before(back)
 					pass.Done(reached)
 					if reached {
@@ -39,12 +40,12 @@ func TestGateLetsOneKnock(t *testing.T) {
 			require.Less(t, (<-through).Sub(back), 1500*time.Millisecond)
 		}
 		early := 0
-		for len(knocks) > 0 {
-			if (<-knocks).Before(back) {
+		for len(dials) > 0 {
+			if (<-dials).Before(back) {
 				early++
 			}
 		}
-		// The burst that finds the gate still open, then one probe at a time.
+		// The first burst finds the gate still open. After that, links probe one at a time.
 		require.LessOrEqual(t, early, redialBurst+20)
 	})
 }
@@ -59,7 +60,7 @@ func TestGateWithdraw(t *testing.T) {
 		probe, err := g.Enter(context.Background(), false)
 		require.NoError(t, err)
 		probe.Withdraw()
-		require.ErrorIs(t, g.Wait(expired()), context.Canceled, "it stays closed")
+		require.ErrorIs(t, g.Wait(expired()), context.Canceled, "the gate stays closed")
 		probe, err = g.Enter(context.Background(), false)
 		require.NoError(t, err)
 		probe.Done(true)
@@ -67,7 +68,7 @@ func TestGateWithdraw(t *testing.T) {
 	})
 }
 
-// TestGateSpreadsRedials checks that redials are spread, however fast their answers come.
+// TestGateSpreadsRedials checks that redials are rate-limited, however fast the server answers.
 func TestGateSpreadsRedials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate()
@@ -83,7 +84,7 @@ func TestGateSpreadsRedials(t *testing.T) {
 	})
 }
 
-// TestGateCountsDials checks that unanswered dials delay the others, for one second.
+// TestGateCountsDials checks that unanswered dials delay other dials, but only for one second.
 func TestGateCountsDials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate()
@@ -100,27 +101,27 @@ func TestGateCountsDials(t *testing.T) {
 		under[1].Withdraw()
 		for range 2 {
 			_, err := g.Enter(t.Context(), false)
-			require.NoError(t, err, "in the place of one that has its answer")
+			require.NoError(t, err, "a dial takes the place of an answered dial")
 		}
 		require.Zero(t, time.Since(began))
 		for range dialsAtOnce {
 			_, err := g.Enter(t.Context(), false)
 			require.NoError(t, err)
 		}
-		require.Equal(t, slowDial, time.Since(began), "the slow ones do not count any more")
+		require.Equal(t, slowDial, time.Since(began), "slow dials no longer count")
 		for _, pass := range under[2:] {
 			pass.Done(true)
 		}
-		require.Len(t, g.dials, dialsAtOnce, "nor twice")
+		require.Len(t, g.dials, dialsAtOnce, "an answer to a slow dial is not counted twice")
 		time.Sleep(slowDial)
 		synctest.Wait()
 		require.Empty(t, g.dials)
 	})
 }
 
-// TestGateClosesForThoseWhoWait checks that callers that wait for other dials do not dial if these
-// find that the server is away.
-func TestGateClosesForThoseWhoWait(t *testing.T) {
+// TestGateClosesForWaitingLinks checks that links that wait for other dials do not dial if these
+// dials find that the server is down.
+func TestGateClosesForWaitingLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate()
 		var under []Pass

@@ -20,8 +20,8 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// daemonLine returns a line for a shell with the name of an Open MPI daemon. It has a rank that
-// reports how it is asked to end.
+// daemonLine returns a shell line that runs a process with the name of an Open MPI daemon. The
+// daemon has a rank that reports how it is told to end.
 func daemonLine(t *testing.T) string {
 	dir := t.TempDir()
 	orted, never := filepath.Join(dir, "orted"), filepath.Join(dir, "never")
@@ -31,8 +31,8 @@ func daemonLine(t *testing.T) string {
 RANK=5 bash -c "trap \"sleep 1; echo saved; exit 0\" TERM; echo up; while :; do sleep 0.05; done" & wait; read x <&3'`
 }
 
-// TestLeavingWorkerHoldsDaemons checks a worker that is told to stop. It must report that, answer
-// when its ranks have saved, and end its daemons when the launcher ends the sessions.
+// TestLeavingWorkerHoldsDaemons checks a worker that is told to stop. The worker must report that,
+// answer when its ranks have saved, and end its daemons when the launcher ends the sessions.
 func TestLeavingWorkerHoldsDaemons(t *testing.T) {
 	w := contract.NewWorker(t, nil)
 	var mu sync.Mutex
@@ -79,7 +79,7 @@ func TestLeavingWorkerHoldsDaemons(t *testing.T) {
 	require.Zero(t, got.Living)
 	require.Len(t, got.Ranks, 1)
 	require.False(t, got.Ranks[0].Lives)
-	require.Equal(t, "up\nsaved\n", out.text(), "the daemon is held")
+	require.Equal(t, "up\nsaved\n", out.text(), "the daemon is not stopped yet")
 
 	s.Stop(20 * time.Second)
 	exit, err := s.Wait(ctxFor(t))
@@ -89,18 +89,18 @@ func TestLeavingWorkerHoldsDaemons(t *testing.T) {
 	<-ended
 }
 
-// TestLeavingWorkerTells checks that a worker reports the stop for ranks of a launcher elsewhere,
-// such as horovodrun, and for processes of a group, and for nothing else.
-func TestLeavingWorkerTells(t *testing.T) {
+// TestLeavingWorkerReports checks that a worker reports a stop for ranks of a launcher on another
+// worker, such as horovodrun, and for processes of a group, but not for other processes.
+func TestLeavingWorkerReports(t *testing.T) {
 	const saves = `trap 'exit 0' TERM; echo up; while :; do sleep 0.05; done`
 	for name, c := range map[string]struct {
 		spec wire.Spec
 		told bool
 	}{
-		"a rank that a launcher has started": {wire.Spec{Line: `HOROVOD_RANK=1 bash -c "` + saves + `"`}, true},
-		"a command without a number":         {wire.Spec{Line: saves}, false},
-		"one of no group":                    {wire.Spec{Argv: []string{"/bin/bash", "-c", saves}, Env: []string{"RANK=1"}}, false},
-		"one of a group":                     {wire.Spec{Argv: []string{"/bin/bash", "-c", saves}, EndsOnFailure: true}, true},
+		"a rank of a launcher":      {wire.Spec{Line: `HOROVOD_RANK=1 bash -c "` + saves + `"`}, true},
+		"a command without a rank":  {wire.Spec{Line: saves}, false},
+		"a process without a group": {wire.Spec{Argv: []string{"/bin/bash", "-c", saves}, Env: []string{"RANK=1"}}, false},
+		"a process of a group":      {wire.Spec{Argv: []string{"/bin/bash", "-c", saves}, EndsOnFailure: true}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := contract.NewWorker(t, nil)
@@ -125,8 +125,8 @@ func TestLeavingWorkerTells(t *testing.T) {
 	}
 }
 
-// TestSavingRankIsAskedOnce checks a rank that the launcher has asked. The stop of its worker or
-// session must not send it another TERM, because it would start its save again.
+// TestSavingRankIsAskedOnce checks that the stop of a worker or session sends no second TERM to a
+// rank that the launcher has already told to end. The rank would restart its save.
 func TestSavingRankIsAskedOnce(t *testing.T) {
 	const rank = `trap "echo asked; asked=1" TERM; asked=; echo up; while [ -z "$asked" ]; do sleep 0.05; done; for i in {1..50}; do sleep 0.05; done; echo saved; exit 0`
 	orted := filepath.Join(t.TempDir(), "orted")
@@ -139,9 +139,9 @@ func TestSavingRankIsAskedOnce(t *testing.T) {
 		line string
 		stop func(w *contract.Worker, s *link.Session)
 	}{
-		"the worker, with daemons":    {under, preempt},
-		"the worker, without daemons": {`RANK=5 exec bash -c "$SAVES"`, preempt},
-		"the session":                 {`RANK=5 exec bash -c "$SAVES"`, func(_ *contract.Worker, s *link.Session) { s.Stop(20 * time.Second) }},
+		"stop of the worker, with daemons":    {under, preempt},
+		"stop of the worker, without daemons": {`RANK=5 exec bash -c "$SAVES"`, preempt},
+		"stop of the session":                 {`RANK=5 exec bash -c "$SAVES"`, func(_ *contract.Worker, s *link.Session) { s.Stop(20 * time.Second) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := contract.NewWorker(t, nil)

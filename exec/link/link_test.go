@@ -38,7 +38,7 @@ func epoch(created int64, uid string) func(*link.Config) {
 	return func(c *link.Config) { c.Hello.Epoch = wire.Epoch{Created: created, UID: uid} }
 }
 
-// start opens a session that prints its pid and sleeps. It returns the session and the pid.
+// start opens a session that prints its pid and sleeps, and returns the session and the pid.
 func start(t *testing.T, l *link.Link, line string) (*link.Session, int) {
 	r, w := io.Pipe()
 	s, err := l.Open(ctxFor(t), "", wire.Spec{Line: line}, link.Streams{Stdout: w})
@@ -58,7 +58,7 @@ func requireGone(t *testing.T, pid int) {
 	require.Eventually(t, func() bool {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		return err != nil || bytes.Contains(b, []byte(") Z "))
-	}, 15*time.Second, 5*time.Millisecond, "pid %d lives", pid)
+	}, 15*time.Second, 5*time.Millisecond, "pid %d still runs", pid)
 }
 
 func linked(t *testing.T, l *link.Link) {
@@ -81,7 +81,7 @@ func TestOlderLauncherIsRefused(t *testing.T) {
 	require.True(t, newer.State().Connected)
 }
 
-func TestNewerLauncherFindsNothingLeft(t *testing.T) {
+func TestNewerLauncherFindsNoOldProcesses(t *testing.T) {
 	w := contract.NewWorker(t, func(c *session.Config) { c.Grace = 200 * time.Millisecond })
 	older := contract.NewLink(t, local.Dialer{Path: w.Socket}, epoch(1, "older"))
 	s, pid := start(t, older, "trap '' TERM; (setsid env -i sleep 1000 & echo $!); wait; sleep 1000")
@@ -102,14 +102,14 @@ func TestLeaseStopsTheSessions(t *testing.T) {
 	ran := make(chan error)
 	go func() { ran <- l.Run(ctx) }()
 	_, pid := start(t, l, "echo $$; sleep 1000 & exec sleep 1000")
-	cancel() // the launcher is gone; the session does not notice before the lease expires
+	cancel() // the launcher has ended, but the session continues until the lease expires
 	require.NoError(t, <-ran)
 	require.Equal(t, 1, w.Server.Sessions())
 	requireGone(t, pid)
 	require.Eventually(t, func() bool { return w.Server.Sessions() == 0 }, 10*time.Second, 5*time.Millisecond)
 }
 
-func TestWorkerThatIsNotThereAgainIsLost(t *testing.T) {
+func TestReplacedWorkerIsLost(t *testing.T) {
 	first := contract.NewWorker(t, nil)
 	d := &switching{path: first.Socket}
 	l := link.New(link.Config{Worker: "w-3", Dialer: d})
@@ -125,7 +125,7 @@ func TestWorkerThatIsNotThereAgainIsLost(t *testing.T) {
 	require.ErrorContains(t, err, "w-3")
 	_, werr := s.Wait(ctxFor(t))
 	require.Equal(t, err, werr)
-	require.Zero(t, second.Server.Sessions(), "never started again")
+	require.Zero(t, second.Server.Sessions(), "the session must not start on the new worker")
 }
 
 func TestDetachedSessionOutlivesItsLinkAndParks(t *testing.T) {
@@ -142,9 +142,9 @@ func TestDetachedSessionOutlivesItsLinkAndParks(t *testing.T) {
 	require.Zero(t, rec.Code)
 	require.True(t, rec.Detached)
 	require.Eventually(t, func() bool { return l.State().Parked }, 5*time.Second, time.Millisecond)
-	require.Equal(t, 1, w.Server.Sessions(), "the daemon lives on under the longer lease")
+	require.Equal(t, 1, w.Server.Sessions(), "the daemon keeps running under the longer lease")
 
-	// New work brings the link back, and this is not a redial.
+	// A new session reconnects the link, which does not count as a redial.
 	out.Reset()
 	s, err = l.Open(ctxFor(t), "", wire.Spec{Line: "echo back"}, link.Streams{Stdout: &out})
 	require.NoError(t, err)
@@ -154,7 +154,7 @@ func TestDetachedSessionOutlivesItsLinkAndParks(t *testing.T) {
 	require.Zero(t, l.State().Redials)
 }
 
-func TestParkedLinkThatIsWokenTellsWhetherTheWorkerIsThere(t *testing.T) {
+func TestWakeReportsWhetherTheWorkerAnswers(t *testing.T) {
 	w := contract.NewWorker(t, nil)
 	var away atomic.Bool
 	near := local.Dialer{Path: w.Socket}
@@ -175,17 +175,17 @@ func TestParkedLinkThatIsWokenTellsWhetherTheWorkerIsThere(t *testing.T) {
 	}
 	parked := state(func(s link.State) bool { return s.Parked })
 
-	l.Wake() // the worker is there: the link comes back, and parks again
+	l.Wake() // the worker answers, so the link connects and parks again
 	again := state(func(s link.State) bool { return s.Parked && s.Since.After(parked.Since) })
 	require.Zero(t, again.Redials)
 
 	away.Store(true)
 	woken := time.Now()
 	down := state(func(s link.State) bool {
-		l.Wake() // a dial in progress may still succeed
+		l.Wake() // a dial that is in progress may still succeed
 		return !s.Parked && !s.Connected
 	})
-	require.False(t, down.Since.Before(woken), "down since the dial that failed, not since it was parked")
+	require.False(t, down.Since.Before(woken), "the link counts as down since the failed dial, not since it was parked")
 	require.ErrorContains(t, down.Last, "no route")
 
 	away.Store(false)
@@ -204,7 +204,7 @@ func TestProve(t *testing.T) {
 	d.stall()
 	short, cancel := context.WithTimeout(ctxFor(t), 50*time.Millisecond)
 	defer cancel()
-	require.False(t, l.Prove(short), "nothing comes back")
+	require.False(t, l.Prove(short), "the worker does not answer")
 	proven := make(chan bool)
 	go func() { proven <- l.Prove(ctxFor(t)) }()
 	d.open.Close()
@@ -226,7 +226,7 @@ func TestEndThatKeepsTheWorker(t *testing.T) {
 	_, pid := start(t, l, "echo $$; sleep 1000")
 	require.NoError(t, l.End(ctxFor(t), true, 100*time.Millisecond))
 	requireGone(t, pid)
-	for range 3 { // each attempt of a group ends this way, and the next one starts
+	for range 3 { // each attempt of a group ends this way before the next one starts
 		_, pid = start(t, l, "trap '' TERM; echo $$; while :; do sleep 0.1; done")
 		require.NoError(t, l.End(ctxFor(t), true, 100*time.Millisecond))
 		requireGone(t, pid)
@@ -236,7 +236,7 @@ func TestEndThatKeepsTheWorker(t *testing.T) {
 	require.Empty(t, w.Server.Outcome())
 }
 
-func TestNobodyComes(t *testing.T) {
+func TestWorkerWithoutALauncherEnds(t *testing.T) {
 	w := contract.NewWorker(t, func(c *session.Config) { c.Await = 50 * time.Millisecond })
 	select {
 	case o := <-w.Server.Outcome():
@@ -294,7 +294,7 @@ func TestForbiddenIsTerminalAfterAWhile(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(began), 300*time.Millisecond)
 }
 
-func TestDeadConnectionIsDialledAgain(t *testing.T) {
+func TestDeadConnectionIsRedialed(t *testing.T) {
 	w := contract.NewWorker(t, nil)
 	d := &stalling{inner: local.Dialer{Path: w.Socket}}
 	l := contract.NewLink(t, d, func(c *link.Config) { c.PingEvery, c.DeadAfter = 20*time.Millisecond, 100*time.Millisecond })
@@ -315,7 +315,7 @@ func TestDeadConnectionIsDialledAgain(t *testing.T) {
 	require.Equal(t, "line 0\nline 1\nline 2\n", out.String())
 }
 
-func TestLinkThatDiesEveryFewKilobytesGetsOn(t *testing.T) {
+func TestLinkWithShortConnectionsMakesProgress(t *testing.T) {
 	w := contract.NewWorker(t, nil)
 	l := contract.NewLink(t, mortal{local.Dialer{Path: w.Socket}, 64 << 10}, nil)
 	h, want := fnv.New64(), fnv.New64()

@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-func TestLoseBreaksADialOff(t *testing.T) {
+func TestLoseCancelsADial(t *testing.T) {
 	dialled := make(chan struct{})
 	l := link.New(link.Config{Worker: "w-0", DialTimeout: time.Hour, Gate: link.NewGate(), Dialer: dialFunc(func(ctx context.Context) (io.ReadWriteCloser, error) {
 		close(dialled)
@@ -35,7 +35,7 @@ func TestLoseBreaksADialOff(t *testing.T) {
 	require.ErrorContains(t, lost, "pod deleted")
 }
 
-// slowWriter takes nothing until it is freed.
+// slowWriter is a writer that blocks until free is closed.
 type slowWriter struct {
 	free chan struct{}
 	got  bytes.Buffer
@@ -54,7 +54,8 @@ func TestOutputThatHasArrivedOutlivesItsWorker(t *testing.T) {
 	out := &slowWriter{free: make(chan struct{})}
 	s, err := l.Open(ctxFor(t), "", wire.Spec{Line: "seq 20000"}, link.Streams{Stdout: out})
 	require.NoError(t, err)
-	// The launcher has the exit record and all bytes when the worker has none left.
+	// When Arrived is true, the launcher has the exit record and all bytes, and needs nothing more
+	// from the worker.
 	require.Eventually(t, func() bool { return s.Arrived() }, 10*time.Second, time.Millisecond)
 	l.Lose(link.Gone, errors.New("pod deleted"))
 	close(out.free)
@@ -64,7 +65,7 @@ func TestOutputThatHasArrivedOutlivesItsWorker(t *testing.T) {
 	require.Error(t, <-ran)
 }
 
-func TestStopBeforeTheProcessIsThere(t *testing.T) {
+func TestStopBeforeTheProcessStarts(t *testing.T) {
 	w := contract.NewWorker(t, nil)
 	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
 	for range 20 {
@@ -88,7 +89,7 @@ func TestEndsReachALauncherThatRedialsDuringTheStop(t *testing.T) {
 		defer close(stopped)
 		w.Server.Stop(ctxFor(t), wire.ReasonPreempted, 10*time.Second)
 	}()
-	d.move(w.Socket) // cuts the connection
+	d.move(w.Socket) // breaks the connection
 	rec, err := s.Wait(ctxFor(t))
 	require.NoError(t, err)
 	require.Equal(t, wire.ReasonPreempted, rec.Reason)

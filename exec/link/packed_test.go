@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Packed assignments are sent packed to workers that have said Unpacks, whether the session was
-// opened before WELCOME or after. Other workers get them unpacked.
+// TestPackedSpecs checks that packed assignments are sent packed to workers that have set Unpacks,
+// whether the session was opened before or after WELCOME. Other workers get them unpacked.
 func TestPackedSpecs(t *testing.T) {
 	p, err := wire.Pack("LONG=1")
 	require.NoError(t, err)
@@ -43,6 +43,6 @@ func TestPackedSpecs(t *testing.T) {
 		}
 		cancel()
 		require.NoError(t, <-ran)
-		_ = w.far.Close() // wakes its reader
+		_ = w.far.Close() // ends the worker's reader
 	}
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// daemons is a worker on which each session leaves a daemon behind at once.
+// daemons is a worker on which each session ends at once and leaves a daemon behind.
 type daemons struct {
 	mu              sync.Mutex
 	dialled, parked []time.Time
-	after           []wire.Type // frames that came after a PARK
+	after           []wire.Type // frames that arrived after a PARK
 }
 
 func (d *daemons) note(list *[]time.Time) {
@@ -29,7 +29,7 @@ func (d *daemons) note(list *[]time.Time) {
 	*list = append(*list, time.Now())
 }
 
-// seen returns the times of dials and of parks.
+// seen returns the times of the dials and of the PARK frames.
 func (d *daemons) seen() (dialled, parked []time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -53,7 +53,7 @@ func (d *daemons) Dial(context.Context) (io.ReadWriteCloser, error) {
 				d.note(&d.parked)
 			}
 			for _, answer := range answers(f) {
-				b, _ := wire.Append(nil, answer) // small and valid
+				b, _ := wire.Append(nil, answer) // the frame is small and valid
 				if _, err := far.Write(b); err != nil {
 					return
 				}
@@ -80,7 +80,7 @@ func answers(f wire.Frame) []wire.Frame {
 	return nil
 }
 
-// launched returns a link that only a daemon needs. It runs until the end of the test.
+// launched returns a link that only a daemon needs. The link runs until the end of the test.
 func launched(t *testing.T, d *daemons) *link.Link {
 	l := link.New(link.Config{Worker: "w-0", Dialer: d})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -100,7 +100,7 @@ func launched(t *testing.T, d *daemons) *link.Link {
 }
 
 // TestParkedStaysParked checks a link that only a daemon needs. It must be parked after a minute,
-// and dialed again only to renew its lease, which takes seconds.
+// and redialed only to renew its lease, which takes seconds.
 func TestParkedStaysParked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &daemons{}
@@ -110,17 +110,17 @@ func TestParkedStaysParked(t *testing.T) {
 		require.True(t, l.State().Parked)
 		time.Sleep(9 * time.Minute)
 		dialled, _ := d.seen()
-		require.Len(t, dialled, 1, "nothing was to be done")
+		require.Len(t, dialled, 1, "no redial was needed yet")
 		time.Sleep(time.Hour)
 		require.True(t, l.State().Parked)
 		dialled, parked := d.seen()
-		require.Len(t, dialled, 7, "once every ten minutes")
+		require.Len(t, dialled, 7, "one dial every ten minutes")
 		require.Len(t, parked, 7)
 		for i, at := range dialled[1:] {
 			require.LessOrEqual(t, parked[i+1].Sub(at), 10*time.Second)
 		}
 
-		// A caller of Wake may need the link.
+		// After Wake, the link stays connected for a minute, because its caller may need it.
 		woken := time.Now()
 		l.Wake()
 		time.Sleep(59 * time.Second)
@@ -131,14 +131,14 @@ func TestParkedStaysParked(t *testing.T) {
 	})
 }
 
-// TestParkedForgetsNoWork checks that a session opened at the moment of parking does not wait until
-// the lease is renewed.
-func TestParkedForgetsNoWork(t *testing.T) {
+// TestSessionOpenedWhileParking checks that a session that is opened while the link parks does not
+// wait until the lease is renewed.
+func TestSessionOpenedWhileParking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opened := make(chan *link.Session, 1)
 		d := &daemons{}
 		l := launched(t, d)
-		go func() { // the first check after a minute parks it
+		go func() { // the first check after a minute parks the link
 			time.Sleep(60 * time.Second)
 			s, err := l.Open(t.Context(), "", wire.Spec{Line: "true"}, link.Streams{})
 			if err == nil {
@@ -152,6 +152,6 @@ func TestParkedForgetsNoWork(t *testing.T) {
 		require.Less(t, time.Since(began), time.Second)
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		require.Empty(t, d.after, "nothing follows PARK")
+		require.Empty(t, d.after, "no frame may follow PARK")
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPhaseLeadsWhereTheDiagramSays(t *testing.T) {
+func TestPhaseTransitionsFollowTheDiagram(t *testing.T) {
 	arrows := map[phase][]phase{
 		fresh:    {up},
 		up:       {down, parked},
@@ -28,7 +28,7 @@ func TestPhaseLeadsWhereTheDiagramSays(t *testing.T) {
 	}
 }
 
-func TestTransitionCountsLossesButNoParking(t *testing.T) {
+func TestTransitionCountsLossesButNotParking(t *testing.T) {
 	born := time.Now()
 	s := standing{since: born}
 	for i, to := range []phase{up, parked, renewing, up, down, up, parked, down} {
@@ -36,7 +36,7 @@ func TestTransitionCountsLossesButNoParking(t *testing.T) {
 	}
 	require.Equal(t, 1, s.redials)
 	require.Equal(t, time.Second, s.longestGap)
-	require.Equal(t, time.Second, s.lasted, "the last connection")
+	require.Equal(t, time.Second, s.lasted, "duration of the last connection")
 	require.Equal(t, born.Add(8*time.Second), s.since)
 	require.False(t, s.parked())
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// scripted is a worker that chooses a protocol, and then answers PINGs as the test says. The number
-// of each PING comes out of pings.
+// scripted is a worker that chooses a protocol version and answers PINGs as the test tells it. It
+// sends the number of each PING to pings.
 type scripted struct {
 	proto int
 	pings chan uint64
@@ -53,7 +53,7 @@ func (s *scripted) Dial(context.Context) (io.ReadWriteCloser, error) {
 	go func() {
 		defer far.Close()
 		for f := range answers {
-			b, _ := wire.Append(nil, f) // small and valid
+			b, _ := wire.Append(nil, f) // the frame is small and valid
 			if _, err := far.Write(b); err != nil {
 				return
 			}
@@ -64,9 +64,9 @@ func (s *scripted) Dial(context.Context) (io.ReadWriteCloser, error) {
 
 func quietly(c *link.Config) { c.PingEvery, c.DeadAfter = time.Hour, time.Hour }
 
-// TestProveIsAboutItsOwnPing checks that since protocol 2 the answer to an earlier PING proves
-// nothing. A worker of protocol 1 cannot distinguish them.
-func TestProveIsAboutItsOwnPing(t *testing.T) {
+// TestProveNeedsItsOwnPong checks that since protocol 2 the answer to an earlier PING proves
+// nothing. A worker with protocol 1 cannot distinguish PINGs.
+func TestProveNeedsItsOwnPong(t *testing.T) {
 	s := newScripted(wire.ProtoEcho)
 	l := contract.NewLink(t, s, quietly)
 	linked(t, l)
@@ -80,7 +80,7 @@ func TestProveIsAboutItsOwnPing(t *testing.T) {
 	require.EqualValues(t, 2, <-s.pings)
 	select {
 	case <-proofs:
-		require.Fail(t, "proven by the answer to another ping")
+		require.Fail(t, "Prove accepted the answer to another PING")
 	case <-time.After(50 * time.Millisecond):
 	}
 	s.pongs <- 2
@@ -88,7 +88,7 @@ func TestProveIsAboutItsOwnPing(t *testing.T) {
 
 	go prove()
 	require.EqualValues(t, 3, <-s.pings)
-	s.pongs <- 99 // never asked: the connection ends
+	s.pongs <- 99 // no such PING was sent, so the connection ends
 	require.False(t, <-proofs)
 }
 
@@ -98,11 +98,12 @@ func TestProveOfAnOlderWorker(t *testing.T) {
 	linked(t, l)
 	s.pongs <- 0
 	require.True(t, l.Prove(ctxFor(t)))
-	require.Zero(t, <-s.pings, "protocol 1 has no numbers")
+	require.Zero(t, <-s.pings, "PINGs have no numbers in protocol 1")
 }
 
-// TestWelcomeBeyondOurRange checks that a worker may only choose a version that was offered.
-func TestWelcomeBeyondOurRange(t *testing.T) {
+// TestWelcomeOutsideOurRange checks that a worker may only choose a protocol version that was
+// offered.
+func TestWelcomeOutsideOurRange(t *testing.T) {
 	for _, proto := range []int{0, wire.ProtoMax + 1} {
 		l := link.New(link.Config{Worker: "w-0", Dialer: newScripted(proto), Hello: wire.HelloRecord{Version: "today"}})
 		var lost *link.LostError

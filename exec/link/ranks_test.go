@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// said is the output of a session.
+// said collects the output of a session.
 type said struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -36,8 +36,8 @@ func (s *said) text() string {
 	return s.buf.String()
 }
 
-// TestEndRanks checks that a worker asks the ranks that handle the signal, once for each number,
-// and reports when they have ended. Other ranks and helpers get no signal.
+// TestEndRanks checks that a worker sends the signal to ranks that handle it, once for each number,
+// and reports when these ranks have ended. Other ranks and helpers get no signal.
 func TestEndRanks(t *testing.T) {
 	w := contract.NewWorker(t, nil)
 	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
@@ -52,7 +52,7 @@ func TestEndRanks(t *testing.T) {
 	saver, words := rank("3", `asked=0; trap 'echo asked; asked=1' TERM; echo up; while [ $asked = 0 ]; do sleep 0.05; done; sleep 1; echo saved`)
 	other, _ := rank("4", `echo up; exec sleep 1000`)
 	rec := wire.EndRanksRecord{Number: 1, Signal: int(syscall.SIGTERM), GraceMillis: 30_000}
-	for range 2 { // a redial asks again
+	for range 2 { // after a redial, the launcher asks again
 		got, err := l.EndRanks(ctxFor(t), rec)
 		require.NoError(t, err)
 		require.Equal(t, wire.RanksRecord{Asked: 1, Ranks: []wire.EndingRank{{Rank: "3", Lives: true}}}, got)
@@ -60,7 +60,7 @@ func TestEndRanks(t *testing.T) {
 	rec.Wait = true
 	got, err := l.EndRanks(ctxFor(t), rec)
 	require.NoError(t, err)
-	require.Equal(t, 1, got.Living, "rank 4")
+	require.Equal(t, 1, got.Living, "only rank 4 still runs")
 	require.Len(t, got.Ranks, 1)
 	require.InDelta(t, 1200, got.Ranks[0].AfterMillis, 900)
 	require.False(t, got.Ranks[0].Lives)
@@ -72,14 +72,14 @@ func TestEndRanks(t *testing.T) {
 	rec.Number = 2
 	got, err = l.EndRanks(ctxFor(t), rec)
 	require.NoError(t, err)
-	require.Equal(t, wire.RanksRecord{Living: 1}, got, "nobody handles it")
+	require.Equal(t, wire.RanksRecord{Living: 1}, got, "no rank handles the signal")
 	other.Stop(0)
 	_, err = other.Wait(ctxFor(t))
 	require.NoError(t, err)
 }
 
-// TestEndRanksStop checks that the end of a session reports which ranks a stop has asked, and how
-// they ended.
+// TestEndRanksStop checks that the exit record of a session reports which ranks a stop has told to
+// end, and how these ended.
 func TestEndRanksStop(t *testing.T) {
 	w := contract.NewWorker(t, nil)
 	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
@@ -98,7 +98,7 @@ func TestEndRanksStop(t *testing.T) {
 	require.False(t, exit.Asked[0].Killed)
 }
 
-// TestEndRanksOldWorker checks that a worker without AsksRanks is not told to ask ranks.
+// TestEndRanksOldWorker checks that a worker without AsksRanks is not asked to end ranks.
 func TestEndRanksOldWorker(t *testing.T) {
 	l := contract.NewLink(t, newScripted(wire.ProtoMax), quietly)
 	linked(t, l)

@@ -28,7 +28,7 @@ func pythonWorker(t *testing.T) *contract.Worker {
 	return contract.NewWorker(t, func(c *session.Config) { c.PythonDir = dir })
 }
 
-// deep is a program whose stack is larger than one frame of the protocol.
+// deep is a Python program whose stack is larger than a frame of the protocol.
 const deep = `
 import sys, threading, time
 def %[1]s(n):
@@ -39,8 +39,8 @@ print("on", flush=True)
 %[1]s(3)
 `
 
-// Many ranks with long stacks come in several frames. Helpers and a rank without Python are
-// reported, too, and no rank is harmed.
+// TestStacksOfAWorker checks that many ranks with long stacks arrive in several frames. Helpers and
+// a rank without Python are reported too, and no rank is disturbed.
 func TestStacksOfAWorker(t *testing.T) {
 	w := pythonWorker(t)
 	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
@@ -83,13 +83,13 @@ func TestStacksOfAWorker(t *testing.T) {
 	}
 }
 
-// stacksFor asks a worker for stacks.
+// stacksFor returns the stacks that a worker reports.
 func stacksFor(t *testing.T, l *link.Link, limit time.Duration, programs string) ([]wire.StackRecord, error) {
 	answer, err := l.Stacks(ctxFor(t), wire.AskRecord{Millis: limit.Milliseconds(), Programs: programs})
 	return answer.Stacks, err
 }
 
-// firstLine closes on at the first write.
+// firstLine is a writer that closes on at the first write.
 type firstLine struct{ on chan struct{} }
 
 func (f *firstLine) Write(p []byte) (int, error) {
@@ -100,7 +100,8 @@ func (f *firstLine) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A launcher that does not want stacks leaves the environment of sessions unchanged.
+// TestNoStacks checks that the environment of sessions is unchanged if the launcher wants no
+// stacks.
 func TestNoStacks(t *testing.T) {
 	w := pythonWorker(t)
 	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, func(c *link.Config) { c.Hello.NoStacks = true })
@@ -112,7 +113,8 @@ func TestNoStacks(t *testing.T) {
 	require.Equal(t, "path\n", out.String())
 }
 
-// A worker of an older release is not asked, and the error says so.
+// TestStacksOfAnOldWorker checks that a worker of an older release is not asked, and the error says
+// so.
 func TestStacksOfAnOldWorker(t *testing.T) {
 	l := contract.NewLink(t, newScripted(wire.ProtoMax), quietly)
 	linked(t, l)
@@ -120,8 +122,9 @@ func TestStacksOfAnOldWorker(t *testing.T) {
 	require.ErrorIs(t, err, link.ErrNoStacks)
 }
 
-// Programs of the image are used only if the launcher says so, which an older launcher does not.
-// They are not orphans of the worker's sessions, and no process of them is left.
+// TestStacksByPrograms checks that programs of the image are used only if the launcher asks for
+// that, which an older launcher does not. These programs do not count as orphans of the worker's
+// sessions, and none of their processes is left.
 func TestStacksByPrograms(t *testing.T) {
 	dir := t.TempDir()
 	ran := filepath.Join(dir, "ran")

@@ -16,9 +16,9 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// A command that does not fit into a frame is an error of its caller. The link, and other sessions
-// on it, are not affected.
-func TestCommandThatFitsNoFrame(t *testing.T) {
+// TestCommandTooLongForAFrame checks that a command that does not fit into a frame is an error of
+// its caller, and does not affect the link or other sessions on it.
+func TestCommandTooLongForAFrame(t *testing.T) {
 	w := contract.NewWorker(t, nil)
 	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
 	require.Eventually(t, func() bool { return l.State().Connected }, 10*time.Second, time.Millisecond)

@@ -12,8 +12,8 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// BenchmarkHandshake dials a worker and shakes hands, over a unix socket. It measures what a link
-// costs both sides without the network between them.
+// BenchmarkHandshake dials a worker over a unix socket and exchanges HELLO and WELCOME. It measures
+// the cost of a link on both sides, without a network.
 func BenchmarkHandshake(b *testing.B) {
 	w := contract.NewWorker(b, nil)
 	b.ReportAllocs()
@@ -33,7 +33,7 @@ func BenchmarkHandshake(b *testing.B) {
 	}
 }
 
-// BenchmarkRoundTrip asks a worker without sessions what its processes do.
+// BenchmarkRoundTrip asks a worker without sessions for its processes.
 func BenchmarkRoundTrip(b *testing.B) {
 	w := contract.NewWorker(b, nil)
 	l := contract.NewLink(b, local.Dialer{Path: w.Socket}, nil)

@@ -12,8 +12,8 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// TestManyCuts is the long form of the suite's cuts. Under the race detector, the suite's 20 cuts
-// of 8 MiB replace it.
+// TestManyCuts is the long form of the contract suite's cuts. Under the race detector, it does not
+// run, and the suite's 20 cuts of 8 MiB replace it.
 func TestManyCuts(t *testing.T) {
 	r := contract.Cuts(t, newWay(t), 200, 64<<20)
 	t.Logf("%+v", r)

@@ -14,8 +14,9 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// If a process fails while its child holds its output, its end is reported within a second if the
-// launcher asks for that. A process that ends well does not affect its children.
+// TestEndsOnFailure checks that, if the launcher asks for that, the end of a failed process is
+// reported within a second although a child holds its output. A process that succeeds does not
+// affect its children.
 func TestEndsOnFailure(t *testing.T) {
 	l := linked(t)
 	began := time.Now()
@@ -23,15 +24,15 @@ func TestEndsOnFailure(t *testing.T) {
 		line string
 		code int
 		out  string
-		// lives says that a child has the grace.
+		// lives is set if a child keeps running for the grace.
 		lives bool
 	}{
-		"killed":        {"echo a; sleep 1000 & kill -KILL $$", 137, "a\n", false},
-		"failed":        {"sh -c 'trap \"\" TERM; while :; do sleep 1; done' & echo b; exit 3", 3, "b\n", true},
-		"saves":         {"sh -c 'sleep 2; echo unheard' & echo b; exit 3", 3, "b\n", true},
-		"ended well":    {"{ sleep 0.3; echo late; } & exit 0", 0, "late\n", false},
-		"has no child":  {"exit 4", 4, "", false},
-		"cannot be run": {"exec /nosuch", 127, "", false},
+		"killed":          {"echo a; sleep 1000 & kill -KILL $$", 137, "a\n", false},
+		"failed":          {"sh -c 'trap \"\" TERM; while :; do sleep 1; done' & echo b; exit 3", 3, "b\n", true},
+		"saves":           {"sh -c 'sleep 2; echo unheard' & echo b; exit 3", 3, "b\n", true},
+		"succeeded":       {"{ sleep 0.3; echo late; } & exit 0", 0, "late\n", false},
+		"without a child": {"exit 4", 4, "", false},
+		"cannot be run":   {"exec /nosuch", 127, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -43,7 +44,7 @@ func TestEndsOnFailure(t *testing.T) {
 			exit, err := s.Wait(limit)
 			require.NoError(t, err)
 			require.Equal(t, tc.code, exit.Code)
-			require.Empty(t, exit.Reason, "its end was its own")
+			require.Empty(t, exit.Reason, "the process ended by itself")
 			require.Equal(t, tc.out, out.String())
 			require.Equal(t, tc.lives, exit.Detached)
 			require.Less(t, time.Since(opened), 4*time.Second)
@@ -53,7 +54,7 @@ func TestEndsOnFailure(t *testing.T) {
 	}
 }
 
-func TestWelcomeTellsInterfaces(t *testing.T) {
+func TestWelcomeHasInterfaces(t *testing.T) {
 	l := linked(t)
 	require.Eventually(t, func() bool { _, ok := l.Welcome(); return ok }, time.Minute, time.Millisecond)
 	welcome, _ := l.Welcome()
@@ -63,10 +64,10 @@ func TestWelcomeTellsInterfaces(t *testing.T) {
 			found = found || a == "127.0.0.1"
 		}
 	}
-	require.True(t, found, "loopback is up here: %v", welcome.Interfaces)
+	require.True(t, found, "loopback is missing: %v", welcome.Interfaces)
 }
 
-// linked returns a link to a worker of its own. It runs until the end of the test.
+// linked returns a link to a new worker. The link runs until the end of the test.
 func linked(t *testing.T) *link.Link {
 	t.Helper()
 	w := contract.NewWorker(t, nil)

@@ -24,7 +24,8 @@ func (p *pieces) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// gathered returns the pieces of a shell line whose output is gathered for a second.
+// gathered returns the pieces in which the output of a shell line arrives if it is gathered for a
+// second.
 func gathered(t *testing.T, l *link.Link, line string) []string {
 	var out pieces
 	s, err := l.Open(t.Context(), "", wire.Spec{Argv: []string{"/bin/sh", "-c", line}, GatherMillis: 1000}, link.Streams{Stdout: &out, Stderr: &out})
@@ -38,11 +39,12 @@ func gathered(t *testing.T, l *link.Link, line string) []string {
 func TestLinesGather(t *testing.T) {
 	got := gathered(t, linked(t), "for i in 1 2 3 4 5; do echo $i; sleep 0.05; done")
 	require.Equal(t, "1\n2\n3\n4\n5\n", strings.Join(got, ""))
-	require.Equal(t, "1\n", got[0], "the first waits for nothing")
+	require.Equal(t, "1\n", got[0], "the first line is sent at once")
 	require.LessOrEqual(t, len(got), 3, "%q", got)
 }
 
-// Held-back output of one stream is sent before later output of the other.
+// TestGatheredOutputsKeepTheirOrder checks that held-back output of one stream is sent before later
+// output of the other stream.
 func TestGatheredOutputsKeepTheirOrder(t *testing.T) {
 	l := linked(t)
 	for _, line := range []string{

@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// cutting is the local dialer with connections that can be cut. Bytes in the sockets are lost with
-// them. The dialer itself makes refusals.
+// cutting is a local dialer whose connections can be cut, which loses the bytes in the sockets. The
+// dialer can also refuse new connections.
 type cutting struct {
 	inner link.Dialer
 	way   *wayState
@@ -49,7 +49,7 @@ func (c cutting) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	return cc, nil
 }
 
-// cutConn passes odd sizes on, so that frames are cut anywhere.
+// cutConn is a connection that reads random sizes, so that frames are split anywhere.
 type cutConn struct {
 	net.Conn
 	way *wayState

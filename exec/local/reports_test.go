@@ -24,7 +24,7 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// reports records a worker's reports.
+// reports collects a worker's reports.
 type reports struct {
 	mu  sync.Mutex
 	all []wire.ReportRecord
@@ -54,7 +54,7 @@ func (r *reports) await(t *testing.T, kind string) wire.ReportRecord {
 	return r.of(kind)[0]
 }
 
-// number waits for a first line with a number.
+// number waits for a first line and returns the number in it.
 func number(t *testing.T, out *contract.Text) int {
 	t.Helper()
 	var pid int
@@ -106,11 +106,12 @@ func TestFrozenDaemonIsReported(t *testing.T) {
 	s.Stop(time.Second)
 	_, err := s.Wait(t.Context())
 	require.NoError(t, err)
-	require.Empty(t, told.of(wire.ReportDaemon), "we ended it")
+	require.Empty(t, told.of(wire.ReportDaemon), "the end of a daemon that we stopped is not reported")
 }
 
-// A rank may be stopped: by a user with a debugger, or by itself.
-func TestFrozenRankIsNot(t *testing.T) {
+// TestFrozenRankIsNotReported checks that a stopped rank is not reported, because a user with a
+// debugger may have stopped it, or the rank itself.
+func TestFrozenRankIsNotReported(t *testing.T) {
 	_, s, told, out := daemon(t, nil, `sh -c 'echo $$; exec sleep 1000' & wait`)
 	require.NoError(t, syscall.Kill(number(t, out), syscall.SIGSTOP))
 	told.await(t, wire.ReportRanks)
@@ -121,13 +122,14 @@ func TestFrozenRankIsNot(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A daemon that left its session's first process becomes a child of PID 1.
+// TestKilledDaemonIsReported checks a daemon that has left its session's first process, and is
+// therefore a child of PID 1.
 func TestKilledDaemonIsReported(t *testing.T) {
 	_, s, told, out := daemon(t, nil, `( sleep 1000 & echo $(cut -d' ' -f4 /proc/self/stat); wait ) >&1 & sleep 1`)
 	_ = number(t, out)
 	told.await(t, wire.ReportRanks)
 	var pid int
-	require.Eventually(t, func() bool { // the child shell, which does not know its own pid
+	require.Eventually(t, func() bool { // find the pid of the child shell, which does not know it
 		list, _ := exec.Command("pgrep", "-x", "orted").Output()
 		for word := range strings.FieldsSeq(string(list)) {
 			n, _ := strconv.Atoi(word)
@@ -158,15 +160,16 @@ func (w *wayState) cut() {
 	}
 }
 
-// refuse refuses new connections for d.
+// refuse makes new connections fail for d.
 func (w *wayState) refuse(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.refused = time.Now().Add(d)
 }
 
-// tellsEnds reports whether the kernel shows how a process ended that another process collects.
-func tellsEnds(t *testing.T) bool {
+// kernelReportsEnds reports whether the kernel shows how a process ended that another process
+// collects, as since Linux 6.15.
+func kernelReportsEnds(t *testing.T) bool {
 	var uts unix.Utsname
 	require.NoError(t, unix.Uname(&uts))
 	var major, minor int
@@ -175,11 +178,11 @@ func tellsEnds(t *testing.T) bool {
 	return major > 6 || major == 6 && minor >= 15
 }
 
-// A rank's end is known if the kernel reports it: since Linux 6.15.
+// TestFailedRankIsReported checks that the end of a rank is reported if the kernel shows it.
 func TestFailedRankIsReported(t *testing.T) {
 	_, s, told, _ := daemon(t, nil, `PMI_RANK=5 sh -c 'sleep 5; exit 7'; sleep 1000`)
 	told.await(t, wire.ReportRanks)
-	if !tellsEnds(t) {
+	if !kernelReportsEnds(t) {
 		time.Sleep(7 * time.Second)
 		require.Empty(t, told.of(wire.ReportRank))
 	} else {
@@ -193,10 +196,11 @@ func TestFailedRankIsReported(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Only the first of a session's ranks that ends with 0 is reported.
-func TestFirstRankThatIsDoneIsReported(t *testing.T) {
-	if !tellsEnds(t) {
-		t.Skip("Linux tells it from 6.15 on")
+// TestFirstSuccessfulRankIsReported checks that only the first of a session's ranks that exits with
+// 0 is reported.
+func TestFirstSuccessfulRankIsReported(t *testing.T) {
+	if !kernelReportsEnds(t) {
+		t.Skip("needs Linux 6.15 or later")
 	}
 	_, s, told, _ := daemon(t, nil, `for rank in 3 4; do PMI_RANK=$rank sh -c "sleep 4.\$PMI_RANK" & done; sh -c 'sleep 3'; wait; PMI_RANK=5 sh -c 'sleep 3; exit 7'; sleep 1000`)
 	rec := told.await(t, wire.ReportDone)
@@ -208,7 +212,8 @@ func TestFirstRankThatIsDoneIsReported(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Reports wait for a launcher that redials, and are passed on once.
+// TestReportsOutlastConnections checks that reports wait for a launcher that redials, and are
+// passed on once.
 func TestReportsOutlastConnections(t *testing.T) {
 	way := newCutWay()
 	l, s, told, out := daemon(t, func(c *link.Config) {
@@ -226,7 +231,8 @@ func TestReportsOutlastConnections(t *testing.T) {
 	require.Len(t, told.of(wire.ReportFrozen), 1)
 }
 
-// Without a launcher to decide, PID 1 ends a frozen daemon itself.
+// TestFrozenDaemonWithoutLauncher checks that PID 1 ends a frozen daemon itself if no launcher is
+// connected to decide.
 func TestFrozenDaemonWithoutLauncher(t *testing.T) {
 	way := newCutWay()
 	_, s, told, out := daemon(t, func(c *link.Config) {
@@ -235,9 +241,9 @@ func TestFrozenDaemonWithoutLauncher(t *testing.T) {
 	pid := number(t, out)
 	told.await(t, wire.ReportRanks)
 	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
-	way.refuse(3 * time.Second) // longer than the time until the daemon counts as frozen
+	way.refuse(3 * time.Second) // longer than it takes until the daemon counts as frozen
 	way.cut()
-	require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, time.Minute, 10*time.Millisecond, "the frozen daemon lives")
+	require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, time.Minute, 10*time.Millisecond, "the frozen daemon still runs")
 	rec := told.await(t, wire.ReportFrozen)
 	require.Equal(t, pid, rec.PID)
 	_, err := s.Wait(t.Context())

@@ -18,8 +18,8 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// torchrun starts two ranks, like the program of that name. On TERM it asks them to end and kills
-// them a moment later. The real one waits 30 s.
+// torchrun starts two ranks, like the program of that name. On TERM it sends TERM to the ranks and
+// kills them after 0.2 s. The real torchrun waits 30 s.
 const torchrun = `trap 'kill -TERM $ranks; sleep 0.2; kill -KILL $ranks; exit 1' TERM
 rank() {
 	RANK=$1 exec bash -c 'exec 3<> <(:); trap "read -t 1 <&3; touch saved.$RANK; exit 0" TERM; touch up.$RANK; while :; do sleep 0.1; done'
@@ -28,7 +28,7 @@ rank 0 & ranks=$!
 rank 1 & ranks="$ranks $!"
 wait $ranks; wait $ranks`
 
-// stopsOf are the ways to tell a worker to stop what it runs.
+// stopsOf lists the ways to tell a worker to stop its sessions.
 var stopsOf = map[string]func(ctx context.Context, w *contract.Worker, l *link.Link, s *link.Session) error{
 	"CONTROL": func(_ context.Context, _ *contract.Worker, _ *link.Link, s *link.Session) error {
 		s.Stop(20 * time.Second)
@@ -46,8 +46,8 @@ var stopsOf = map[string]func(ctx context.Context, w *contract.Worker, l *link.L
 	},
 }
 
-// TestStopsLetRanksSave checks that every stop of a session asks its ranks before their launcher,
-// which would end them earlier than the grace.
+// TestStopsLetRanksSave checks that every stop of a session tells its ranks to end before their
+// launcher. The launcher would end them before the grace is over.
 func TestStopsLetRanksSave(t *testing.T) {
 	for name, stop := range stopsOf {
 		t.Run(name, func(t *testing.T) {
@@ -67,15 +67,16 @@ func TestStopsLetRanksSave(t *testing.T) {
 	}
 }
 
-// TestHelpersOfTheFailedHaveTheGrace checks a process that a rank started to save its work. It must
-// continue after the rank has failed, and the end of the attempt must wait for it.
-func TestHelpersOfTheFailedHaveTheGrace(t *testing.T) {
+// TestHelpersOfAFailedRankGetTheGrace checks a helper that a rank started to save its work. The
+// helper must continue after the rank has failed, and the end of the attempt must wait for the
+// helper.
+func TestHelpersOfAFailedRankGetTheGrace(t *testing.T) {
 	for name, line := range map[string]string{
 		"takes TERM":      `(trap 'sleep 2; touch saved; exit' TERM; touch up; while :; do sleep 0.1; done) & until [ -e up ]; do sleep 0.1; done; exit 3`,
 		"ignores TERM":    `(trap '' TERM; touch up; sleep 2; touch saved) & until [ -e up ]; do sleep 0.1; done; exit 3`,
 		"killed rank":     `(trap '' TERM; touch up; sleep 2; touch saved) & until [ -e up ]; do sleep 0.1; done; kill -KILL $$`,
 		"without handler": `sh -c 'touch up; sleep 2; touch saved' & exit 3`,
-		"in a session of its own": `setsid sh -c 'trap "" TERM; touch up; sleep 2; touch saved' >/dev/null 2>&1 </dev/null &
+		"in its own session": `setsid sh -c 'trap "" TERM; touch up; sleep 2; touch saved' >/dev/null 2>&1 </dev/null &
 until [ -e up ]; do sleep 0.1; done; exit 3`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +88,7 @@ until [ -e up ]; do sleep 0.1; done; exit 3`,
 			exit, err := s.Wait(limit)
 			require.NoError(t, err)
 			require.NotZero(t, exit.Code)
-			require.False(t, exists(w, "saved"), "the failure is told before the helper ends")
+			require.False(t, exists(w, "saved"), "the failure is reported before the helper ends")
 			require.NoError(t, l.End(limit, true, time.Second))
 			require.True(t, exists(w, "saved"))
 		})

@@ -29,14 +29,14 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// stopped is a reader that takes nothing until it is freed.
+// stopped is a reader that blocks until it is freed.
 type stopped struct {
 	hash.Hash
 	gone chan struct{}
 	goOn func()
 }
 
-// newStopped returns a stopped reader. It is freed at the end of the test at the latest.
+// newStopped returns a stopped reader, which is freed at the end of the test at the latest.
 func newStopped(t *testing.T) stopped {
 	s := stopped{Hash: sha256.New(), gone: make(chan struct{})}
 	s.goOn = sync.OnceFunc(func() { close(s.gone) })
@@ -52,16 +52,16 @@ func (s stopped) Write(p []byte) (int, error) {
 // stall is one test case: a process writes stallSize bytes to a reader that has stopped.
 type stall struct {
 	dirs  []string
-	spool int64  // limit of the spill files in bytes; 0: the default
+	spool int64  // limit of the spill files in bytes; 0 means the default
 	waits bool   // the process waits until the reader continues
-	files int64  // bytes in files until then
-	says  string // what the worker logs, once; "": nothing
+	files int64  // bytes in files before the reader continues
+	says  string // what the worker logs once; "" means nothing
 }
 
 const (
 	stallSize = 8 << 20
-	// inMemory is how many bytes may be on the way without files: in the spool's memory, in the
-	// pipe, and in the buffer of the goroutine that moves them.
+	// inMemory is the number of bytes that may be in transit without files: in the spool's memory, in
+	// the pipe, and in the buffer of the goroutine that copies them.
 	inMemory = 1<<20 + 1<<20 + wire.MaxData
 )
 
@@ -75,7 +75,7 @@ func (c stall) run(t *testing.T) {
 	})
 	l := contract.NewLink(t, newWay(t).Dialer(t, w), nil)
 	data := make([]byte, stallSize)
-	_, _ = rand.NewChaCha8([32]byte{3}).Read(data) // never fails
+	_, _ = rand.NewChaCha8([32]byte{3}).Read(data) // Read never fails
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "data"), data, 0o600))
 	reader := newStopped(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -90,7 +90,7 @@ func (c stall) run(t *testing.T) {
 		require.Greater(t, n, c.files)
 	} else {
 		require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(dir, "written")); return err == nil },
-			time.Minute, 5*time.Millisecond, "the process does not wait for the reader")
+			time.Minute, 5*time.Millisecond, "the process must not wait for the reader")
 	}
 	if c.says != "" {
 		require.Equal(t, 1, strings.Count(log.String(), "\n"), "%s", log.String())
@@ -106,8 +106,8 @@ func (c stall) run(t *testing.T) {
 	require.Equal(t, sha256.Sum256(data), [32]byte(reader.Sum(nil)))
 }
 
-// settled waits until the process in the file writes no more, and returns how many bytes it has
-// written.
+// settled waits until the process with the pid in the file stops writing, and returns how many
+// bytes it has written.
 func settled(t *testing.T, file string) (n int64) {
 	since := time.Now()
 	require.Eventually(t, func() bool {
@@ -116,7 +116,7 @@ func settled(t *testing.T, file string) (n int64) {
 			return false
 		}
 		text, err := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/io")
-		require.NoError(t, err, "it has ended")
+		require.NoError(t, err, "the process must still run")
 		var rchar, wchar int64
 		_, err = fmt.Sscanf(string(text), "rchar: %d\nwchar: %d", &rchar, &wchar)
 		require.NoError(t, err)
@@ -130,18 +130,18 @@ func settled(t *testing.T, file string) (n int64) {
 
 func TestOutputWaitsForItsReader(t *testing.T) {
 	for name, c := range map[string]stall{
-		"in a file":              {dirs: []string{t.TempDir()}},
-		"in a file that is full": {dirs: []string{t.TempDir()}, spool: 2 << 20, waits: true, files: 2 << 20},
-		"in memory only":         {waits: true},
-		"directory is missing":   {dirs: []string{"/no/such/directory"}, waits: true, says: "no such file or directory"},
+		"in a file":            {dirs: []string{t.TempDir()}},
+		"in a full file":       {dirs: []string{t.TempDir()}, spool: 2 << 20, waits: true, files: 2 << 20},
+		"in memory only":       {waits: true},
+		"directory is missing": {dirs: []string{"/no/such/directory"}, waits: true, says: "no such file or directory"},
 	} {
 		t.Run(name, c.run)
 	}
 }
 
-// TestSpoolDirectoryTakesNothing runs itself in a namespace where it may mount: on a tmpfs of 1
-// MiB, and on a read-only one.
-func TestSpoolDirectoryTakesNothing(t *testing.T) {
+// TestSpoolDirectoryRejectsFiles runs itself in a namespace that may mount. It uses a tmpfs of 1
+// MiB, and a read-only tmpfs.
+func TestSpoolDirectoryRejectsFiles(t *testing.T) {
 	const inside = "MUSTER_TEST_MOUNTS"
 	if os.Getenv(inside) == "" {
 		inNamespace(t, inside)
@@ -154,18 +154,18 @@ func TestSpoolDirectoryTakesNothing(t *testing.T) {
 	}
 	require.NoError(t, unix.Mount("", readOnly, "", unix.MS_REMOUNT|unix.MS_RDONLY|unix.MS_BIND, ""))
 	for name, c := range map[string]stall{
-		"full":                {dirs: []string{small}, waits: true, files: 1 << 20, says: "no space left on device"},
-		"read-only":           {dirs: []string{readOnly}, waits: true, says: "read-only file system"},
-		"both":                {dirs: []string{small, readOnly}, waits: true, files: 1 << 20, says: "read-only file system"},
-		"full, then another":  {dirs: []string{small, good}},
-		"read-only, another":  {dirs: []string{readOnly, good}},
-		"read-only, the full": {dirs: []string{readOnly, small}, waits: true, files: 1 << 20, says: "no space left on device"},
+		"full":                         {dirs: []string{small}, waits: true, files: 1 << 20, says: "no space left on device"},
+		"read-only":                    {dirs: []string{readOnly}, waits: true, says: "read-only file system"},
+		"both":                         {dirs: []string{small, readOnly}, waits: true, files: 1 << 20, says: "read-only file system"},
+		"full, then a good one":        {dirs: []string{small, good}},
+		"read-only, then a good one":   {dirs: []string{readOnly, good}},
+		"read-only, then the full one": {dirs: []string{readOnly, small}, waits: true, files: 1 << 20, says: "no space left on device"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.run(t)
 			var st unix.Statfs_t
 			require.NoError(t, unix.Statfs(small, &st))
-			require.Equal(t, st.Blocks, st.Bfree, "nothing is left on the small one")
+			require.Equal(t, st.Blocks, st.Bfree, "the small file system must be empty again")
 		})
 	}
 	for _, dir := range []string{small, readOnly} {
@@ -186,16 +186,17 @@ func inNamespace(t *testing.T, mark string) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
-		require.NotZero(t, os.Getuid(), "root may have mounts: %v", err)
-		t.Skipf("no mounts of our own here (%v); exec/flow has the same faults without them", err)
+		require.NotZero(t, os.Getuid(), "root must be able to mount: %v", err)
+		t.Skipf("cannot mount (%v); exec/flow tests the same faults without mounts", err)
 	}
 	err := cmd.Wait()
 	t.Logf("%s", out.Bytes())
 	require.NoError(t, err)
-	require.Equal(t, 6, strings.Count(out.String(), "    --- PASS: "), "cases that ran")
+	require.Equal(t, 6, strings.Count(out.String(), "    --- PASS: "), "number of cases that passed")
 }
 
-// A spill file that cannot be read ends its session with an error message, and no other session.
+// TestLostSpillFile checks that a spill file that cannot be read ends its session with an error
+// message, and no other session.
 func TestLostSpillFile(t *testing.T) {
 	log := &contract.Text{}
 	w := contract.NewWorker(t, func(cfg *session.Config) {
@@ -212,11 +213,12 @@ func TestLostSpillFile(t *testing.T) {
 	heard := sha256.New()
 	other, err := l.Open(ctx, "", wire.Spec{Line: "cat; exit 5"}, link.Streams{Stdin: input, Stdout: heard})
 	require.NoError(t, err)
-	// Not before the last byte has been written, which would make the file long again.
+	// Wait until the last byte has been written. A later write would make the truncated file long
+	// again.
 	const inFile = 4000000 - 1<<20
 	require.Eventually(t, func() bool { return spilled(t) >= inFile }, time.Minute, 5*time.Millisecond)
 	for _, fd := range spillFiles(t) {
-		require.NoError(t, os.Truncate(fd, 0)) // like a broken disk
+		require.NoError(t, os.Truncate(fd, 0)) // as if the disk was broken
 	}
 	reader.goOn()
 	_, err = s.Wait(ctx)
@@ -247,7 +249,7 @@ func spillFiles(t *testing.T) (paths []string) {
 	return paths
 }
 
-// spilled returns how many bytes the spill files hold.
+// spilled returns the size of all spill files in bytes.
 func spilled(t *testing.T) (n int64) {
 	for _, fd := range spillFiles(t) {
 		st, err := os.Stat(fd)

@@ -11,7 +11,7 @@ import (
 )
 
 func TestNoGPU(t *testing.T) {
-	require.False(t, NoGPU(filepath.Join(t.TempDir(), "none")), "what cannot be read proves nothing")
+	require.False(t, NoGPU(filepath.Join(t.TempDir(), "none")), "an unreadable directory proves nothing")
 	dev := t.TempDir()
 	file := func(name string) string {
 		path := filepath.Join(dev, name)
@@ -31,7 +31,7 @@ func TestNoGPU(t *testing.T) {
 }
 
 func TestNoRDMA(t *testing.T) {
-	require.False(t, NoRDMA(filepath.Join(t.TempDir(), "none")), "what cannot be read proves nothing")
+	require.False(t, NoRDMA(filepath.Join(t.TempDir(), "none")), "an unreadable directory proves nothing")
 	class := t.TempDir()
 	require.True(t, NoRDMA(class))
 	require.NoError(t, os.Mkdir(filepath.Join(class, "infiniband"), 0o700))

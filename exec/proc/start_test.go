@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// programs makes a directory with a program that can be run, and a file that cannot.
+// programs returns a directory with an executable program and a file that is not executable.
 func programs(t *testing.T) string {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "bin"), 0o755))
@@ -32,11 +32,11 @@ func TestLookPath(t *testing.T) {
 		wrong                   error
 	}{
 		{"in PATH", "train", "/no/such:" + dir + "/bin", dir + "/bin/train", nil},
-		{"the entry is relative", "train", "bin", dir + "/bin/train", nil},
+		{"a relative PATH entry", "train", "bin", dir + "/bin/train", nil},
 		{"a path", "./train", "", "./train", nil},
 		{"a directory", "bin", dir, "", syscall.ENOENT},
-		{"it cannot be run", "notes", dir + "/bin", "", syscall.EACCES},
-		{"nowhere", "serve", dir + "/bin", "", syscall.ENOENT},
+		{"not executable", "notes", dir + "/bin", "", syscall.EACCES},
+		{"not found", "serve", dir + "/bin", "", syscall.ENOENT},
 	} {
 		t.Run(c.state, func(t *testing.T) {
 			path, err := LookPath(c.name, []string{"PATH=/first", "A=b", "PATH=" + c.path}, dir)
@@ -60,8 +60,8 @@ func TestLookOwnPath(t *testing.T) {
 		{"a path", "/x/train", dir, "/x/train", nil},
 		{"a relative path", "./train", "/x", "/x/train", nil},
 		{"a relative path, no directory", "./train", "", "./train", nil},
-		{"it cannot be run", "notes", "", "", exec.ErrNotFound},
-		{"nowhere", "serve", "", "", exec.ErrNotFound},
+		{"not executable", "notes", "", "", exec.ErrNotFound},
+		{"not found", "serve", "", "", exec.ErrNotFound},
 	} {
 		t.Run(c.state, func(t *testing.T) {
 			path, err := LookOwnPath(c.name, c.dir)
@@ -92,7 +92,7 @@ func TestEnded(t *testing.T) {
 func TestMarked(t *testing.T) {
 	env := []string{"A=1", "MUSTER_SESSION=outer", "B=2", "A=3", "odd"}
 	require.Equal(t, []string{"A=3", "MUSTER_SESSION=s1", "B=2", "odd"}, Marked(env, "s1"))
-	require.Equal(t, "A=1", env[0], "the caller's own")
+	require.Equal(t, "A=1", env[0], "the caller's slice is unchanged")
 }
 
 func TestRestGrace(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAskLeavesOthersAlone checks that only ranks that handle the signal get it, and Ask waits only
-// for these.
+// TestAskLeavesOthersAlone checks that Ask signals only ranks that handle the signal, and waits
+// only for them.
 func TestAskLeavesOthersAlone(t *testing.T) {
 	if !inside(t) {
 		return

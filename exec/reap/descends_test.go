@@ -31,5 +31,5 @@ func TestDescends(t *testing.T) {
 	require.NoError(t, cmd.Process.Kill())
 	require.Error(t, cmd.Wait())
 	_, err := Descends(child, self)
-	require.Error(t, err, "who has ended descends from nobody")
+	require.Error(t, err, "a process that has ended has no ancestors")
 }

@@ -60,7 +60,7 @@ func TestNames(t *testing.T) {
 	require.Equal(t, "syscall 99999", nameOf(99999))
 }
 
-// TestLook looks at a child that reads, and one that computes.
+// TestLook checks a child that reads, one that computes, and a pid without a process.
 func TestLook(t *testing.T) {
 	cat := exec.Command("cat")
 	in, err := cat.StdinPipe()
@@ -75,9 +75,9 @@ func TestLook(t *testing.T) {
 	require.False(t, d.Refused)
 	require.EqualValues(t, unix.SYS_READ, d.Number)
 	require.True(t, d.Counted)
-	require.NotZero(t, d.Read, "its libraries")
+	require.NotZero(t, d.Read, "the child has read its libraries")
 
-	require.True(t, Look(1<<22+1).Refused, "there is no such process")
+	require.True(t, Look(1<<22+1).Refused, "no such process")
 
 	spin := exec.Command("sh", "-c", "while :; do :; done")
 	require.NoError(t, spin.Start())

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEndsAreToldInOrder checks that ends are reported in order, also those of processes that have
-// ended before Follow starts. The end of a released process is not reported.
-func TestEndsAreToldInOrder(t *testing.T) {
+// TestEndsAreReportedInOrder checks that ends are reported in order, including those of processes
+// that ended before Follow started. The end of a released process is not reported.
+func TestEndsAreReportedInOrder(t *testing.T) {
 	ends, err := NewEnds()
 	require.NoError(t, err)
 	const many = 20
@@ -46,7 +46,7 @@ func TestEndsAreToldInOrder(t *testing.T) {
 		case got := <-told:
 			require.Equal(t, i, got)
 		case <-time.After(10 * time.Second):
-			t.Fatalf("the end of process %d is not told", i)
+			t.Fatalf("the end of process %d was not reported", i)
 		}
 	}
 	ends.Close()

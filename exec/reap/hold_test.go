@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDrainHoldsDaemons checks that daemons, and ranks that would die of the signal, get none
-// before the hold is over, or before the last fifth of the grace.
+// TestDrainHoldsDaemons checks that daemons, and ranks that the signal would kill, are not signaled
+// before the hold is released or the last fifth of the grace begins.
 func TestDrainHoldsDaemons(t *testing.T) {
 	if !inside(t) {
 		return
@@ -29,15 +29,15 @@ wait; read y <&3'`
 	for _, c := range []struct {
 		name, rank string
 		grace      time.Duration
-		over       bool          // of the hold, when the ranks have ended
+		over       bool          // whether the hold ends when the ranks have ended
 		least      time.Duration // minimum duration
 		asked      int           // number of ranks
 		living     int
 		says       []string
 	}{
-		{"let go", saves, time.Minute, true, 300 * time.Millisecond, 1, 0, []string{"rank asked\n", "rank ends\n", "daemon asked\n"}},
-		{"held for too long", saves, 4 * time.Second, false, 3200 * time.Millisecond, 1, 0, []string{"rank asked\n", "rank ends\n", "daemon asked\n"}},
-		{"a rank that would die", `echo ready; exec sleep 1000`, 4 * time.Second, false, 3200 * time.Millisecond, 0, 1, []string{"daemon asked\n"}},
+		{"released", saves, time.Minute, true, 300 * time.Millisecond, 1, 0, []string{"rank asked\n", "rank ends\n", "daemon asked\n"}},
+		{"not released", saves, 4 * time.Second, false, 3200 * time.Millisecond, 1, 0, []string{"rank asked\n", "rank ends\n", "daemon asked\n"}},
+		{"a rank without a handler", `echo ready; exec sleep 1000`, 4 * time.Second, false, 3200 * time.Millisecond, 0, 1, []string{"daemon asked\n"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.NoError(t, os.WriteFile(script, []byte(c.rank), 0o600))
@@ -70,9 +70,9 @@ wait; read y <&3'`
 	}
 }
 
-// TestDrainKillsDeafLaunchers checks that a launcher that does not end after all others is killed
-// soon, not at the end of the grace.
-func TestDrainKillsDeafLaunchers(t *testing.T) {
+// TestDrainKillsStuckLaunchers checks that a launcher that does not end after all other processes
+// is killed soon, not at the end of the grace.
+func TestDrainKillsStuckLaunchers(t *testing.T) {
 	if !inside(t) {
 		return
 	}
@@ -83,8 +83,8 @@ func TestDrainKillsDeafLaunchers(t *testing.T) {
 	for name, c := range map[string]struct {
 		line, says string
 	}{
-		"when its rank has ended": {`exec 3<&0; ` + rank + `trap "" TERM; wait; while :; do read y <&3; done`, "rank ends\n"},
-		"without a rank":          {`trap "" TERM; echo ready; while :; do read y; done`, ""},
+		"after its rank has ended": {`exec 3<&0; ` + rank + `trap "" TERM; wait; while :; do read y <&3; done`, "rank ends\n"},
+		"without a rank":           {`trap "" TERM; echo ready; while :; do read y; done`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, out := sh(t, r, "s1", "exec "+orted+" -c '"+c.line+"'", true)

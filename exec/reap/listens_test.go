@@ -18,7 +18,7 @@ func TestListens(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, want, at)
 	_, ok = Listens(os.Getppid(), want.Port())
-	require.False(t, ok, "another process of the machine does")
+	require.False(t, ok, "another process listens on the port")
 	require.NoError(t, l.Close())
 	_, ok = Listens(os.Getpid(), want.Port())
 	require.False(t, ok)

@@ -20,19 +20,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// losses are the raw figures of one run as PID 1.
+// losses holds the raw figures of one run as PID 1.
 type losses struct {
 	Forks   int64   `json:"forks"`
 	Wide    int     `json:"wide"`
-	Lost    int64   `json:"lost"`    // statuses of our processes that never arrived
-	Wrong   int64   `json:"wrong"`   // statuses of our processes with another code
-	Orphans uint64  `json:"orphans"` // collected processes that were not ours
+	Lost    int64   `json:"lost"`    // statuses of our processes that were never collected
+	Wrong   int64   `json:"wrong"`   // statuses of our processes with a wrong code
+	Orphans uint64  `json:"orphans"` // collected processes that we did not start
 	Zombies int     `json:"zombies"` // not collected at the end
 	Seconds float64 `json:"seconds"`
 	Seed    uint64  `json:"seed"`
 }
 
-// command returns the line of fork i, which leaves one orphan, and its exit code.
+// command returns the shell line of fork i, which leaves one orphan, and its exit code.
 func command(seed uint64, i int64) (line string, code int) {
 	rng := rand.New(rand.NewPCG(seed, uint64(i)))
 	code = rng.IntN(256)
@@ -48,8 +48,8 @@ func command(seed uint64, i int64) (line string, code int) {
 	return fmt.Sprintf("true & exit %d", code), code
 }
 
-// forks runs commands that each leave an orphan and exit with a known code. $REAP_TEST_SEED selects
-// them.
+// forks runs n commands that each leave an orphan and exit with a known code. $REAP_TEST_SEED is
+// the random seed.
 func forks(t *testing.T, n int64, wide int) losses {
 	seed, err := strconv.ParseUint(os.Getenv("REAP_TEST_SEED"), 10, 64)
 	if err != nil {
@@ -113,8 +113,8 @@ func (l losses) require(t *testing.T) {
 	require.EqualValues(t, l.Forks, l.Orphans, "every command leaves one orphan")
 }
 
-// TestNothingIsLost writes $MUSTER_OUT/raw/reap.json; MUSTER_OUT is absolute. $REAP_TEST_FORKS sets
-// another number, and $REAP_TEST_RAW another name.
+// TestNothingIsLost writes its figures to $MUSTER_OUT/raw/reap.json; MUSTER_OUT is an absolute
+// path. $REAP_TEST_FORKS sets the number of commands, and $REAP_TEST_RAW the name of the file.
 func TestNothingIsLost(t *testing.T) {
 	if !inside(t) {
 		return

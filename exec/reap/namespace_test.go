@@ -41,10 +41,10 @@ func inside(t *testing.T, env ...string) bool {
 		require.NoError(t, unix.Mount("proc", "/proc", "proc", 0, ""), "mount /proc of the namespace")
 		return true
 	}
-	t.Parallel() // in parallel, after the tests that run a Reaper in this process
+	t.Parallel() // parallel tests run after the tests that run a Reaper in this process
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if end, ok := t.Deadline(); ok { // the inner process then prints where it is
+	if end, ok := t.Deadline(); ok { // before that, the inner process prints its goroutines
 		ctx, cancel = context.WithDeadline(ctx, end.Add(-5*time.Second))
 		defer cancel()
 	}
@@ -58,9 +58,9 @@ func inside(t *testing.T, env ...string) bool {
 	}
 	out, err := cmd.CombinedOutput()
 	if cmd.Process == nil {
-		require.NoError(t, err, "this test needs a PID namespace: run it as root, or where users may make user namespaces")
+		require.NoError(t, err, "this test needs a PID namespace: run it as root, or allow unprivileged user namespaces")
 	}
-	require.NoError(t, err, "PID 1 said:\n%s", out)
+	require.NoError(t, err, "output of PID 1:\n%s", out)
 	require.Contains(t, string(out), "--- PASS: "+t.Name(), "the inner test did not run")
 	for line := range bytes.Lines(out) {
 		if bytes.Contains(line, []byte("figure:")) {
@@ -87,7 +87,7 @@ func run(t testing.TB, r *Reaper) {
 	})
 }
 
-// sh starts a shell line marked with id. If ready is set, it waits for its first line of output.
+// sh starts a shell line marked with id. If ready is set, sh waits for its first line of output.
 func sh(t testing.TB, r *Reaper, id, line string, ready bool) (*Process, *os.File) {
 	t.Helper()
 	out, w, err := os.Pipe()
@@ -118,7 +118,7 @@ func readLine(t testing.TB, f *os.File) string {
 	}
 }
 
-// waitFor polls until ok, for states without a notification.
+// waitFor polls until ok returns true. Use it for states without a notification.
 func waitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	require.Eventually(t, ok, 20*time.Second, 5*time.Millisecond, what)
@@ -131,8 +131,7 @@ func finder(id string) func() ([]Proc, error) {
 	}
 }
 
-// stranger is a program that gives up root, and then looks at a process of root's and tries to stop
-// it.
+// stranger is a program that gives up root, and then scans and tries to stop a process of root.
 func stranger() {
 	var pid int
 	_, _ = fmt.Sscan(os.Getenv("TARGET"), &pid)

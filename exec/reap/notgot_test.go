@@ -15,16 +15,16 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 )
 
-// A live process that TERM would have ended has not received it. About other processes nothing is
-// known.
+// TestHasNotGot checks that a live process that TERM would have killed has not received it. For
+// other processes HasNotGot knows nothing and returns false.
 func TestHasNotGot(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
 		want   bool
 	}{
-		"it would die of it": {"echo on; exec sleep 1000", true},
-		"a handler":          {"trap 'echo term' TERM; echo on; while :; do sleep 1000 & wait; done", false},
-		"it ignores it":      {"trap '' TERM; echo on; exec sleep 1000", false},
+		"no handler":   {"echo on; exec sleep 1000", true},
+		"a handler":    {"trap 'echo term' TERM; echo on; while :; do sleep 1000 & wait; done", false},
+		"TERM ignored": {"trap '' TERM; echo on; exec sleep 1000", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.Command("sh", "-c", c.script)

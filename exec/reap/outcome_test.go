@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestStopsInWords(t *testing.T) {
+func TestMessagesOfStops(t *testing.T) {
 	require.Equal(t, "stopping 4 ranks, up to 85 s for saving", Stopping(Count(4, "rank"), 85*time.Second))
 	require.Equal(t, "stopping 1 process, up to 0.3 s for saving", Stopping(Count(1, "process"), 300*time.Millisecond))
 	by := func(after time.Duration, killed bool, name string) Ended {
@@ -32,9 +32,9 @@ func TestStopsInWords(t *testing.T) {
 	}
 }
 
-// TestDrainTellsHowRanksEnded lets one rank end by itself, and kills one. A script and the command
-// for which it waits count as one.
-func TestDrainTellsHowRanksEnded(t *testing.T) {
+// TestDrainReportsHowRanksEnded lets one rank end by itself, and kills another. A script and the
+// command that it waits for count as one rank.
+func TestDrainReportsHowRanksEnded(t *testing.T) {
 	if !inside(t) {
 		return
 	}

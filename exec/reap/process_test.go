@@ -87,7 +87,7 @@ func TestStartErrors(t *testing.T) {
 		})
 	}
 	require.Zero(t, r.Running())
-	require.Zero(t, r.Orphans(), "the child of a failed execve is nobody's orphan")
+	require.Zero(t, r.Orphans(), "the child of a failed execve is not an orphan")
 }
 
 func TestSpecReachesTheProcess(t *testing.T) {
@@ -105,7 +105,7 @@ func TestSpecReachesTheProcess(t *testing.T) {
 	w.Close()
 	require.Equal(t, dir+"\n", readLine(t, out))
 	require.Equal(t, "b c//\n", readLine(t, out))
-	require.Equal(t, fmt.Sprintf("%d %[1]d\n", p.PID()), readLine(t, out), "group and session of its own")
+	require.Equal(t, fmt.Sprintf("%d %[1]d\n", p.PID()), readLine(t, out), "its own process group and session")
 	require.Equal(t, fmt.Sprintf("%d\n", p.PID()), readLine(t, out))
 	require.Equal(t, "1000\n", readLine(t, out))
 	require.True(t, strings.HasSuffix(readLine(t, out), "-> /dev/null\n"))
@@ -122,7 +122,7 @@ func TestEnded(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotRunning)
 }
 
-func TestTicksOnlyWhileThereAreChildren(t *testing.T) {
+func TestPollsOnlyWithChildren(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		chld, started := make(chan os.Signal), make(chan struct{})
 		var children atomic.Bool
@@ -136,7 +136,7 @@ func TestTicksOnlyWhileThereAreChildren(t *testing.T) {
 			require.Equal(t, want, sweeps.Load())
 		}
 		synctest.Wait()
-		require.EqualValues(t, 1, sweeps.Load(), "the first, unasked")
+		require.EqualValues(t, 1, sweeps.Load(), "the sweep at start")
 		after(24*time.Hour, 0)
 		children.Store(true)
 		started <- struct{}{}
@@ -149,11 +149,11 @@ func TestTicksOnlyWhileThereAreChildren(t *testing.T) {
 		sweeps.Store(0)
 		cancel()
 		synctest.Wait()
-		require.EqualValues(t, 1, sweeps.Load(), "the last")
+		require.EqualValues(t, 1, sweeps.Load(), "the sweep at the end")
 	})
 }
 
-func TestOrphansAreTold(t *testing.T) {
+func TestOrphansAreReported(t *testing.T) {
 	if !inside(t) {
 		return
 	}

@@ -72,5 +72,5 @@ func TestAlive(t *testing.T) {
 	for state, alive := range map[byte]bool{'R': true, 'S': true, 'D': true, 'T': true, 't': true, 'Z': false, 'X': false} {
 		require.Equal(t, alive, Proc{State: state, Threads: 1}.Alive(), string(state))
 	}
-	require.True(t, Proc{State: 'Z', Threads: 2}.Alive(), "only its first thread has ended")
+	require.True(t, Proc{State: 'Z', Threads: 2}.Alive(), "only the first thread has ended")
 }

@@ -22,22 +22,22 @@ func TestPeerIn(t *testing.T) {
 		text string
 		want Peer
 	}{
-		"connected":      {row(near, far, "01", "7"), Peer{Address: "127.0.0.1:30000"}},
-		"closed":         {row(near, far, "08", "7"), Peer{Address: "127.0.0.1:30000", Closed: true}},
-		"nobody listens": {row(near, far, "02", "7"), Peer{Address: "127.0.0.1:30000", Unheard: true}},
-		"full backlog":   {row(near, far, "02", "7") + row("00000000:7530", "00000000:0000", "0A", "8"), Peer{Address: "127.0.0.1:30000"}},
-		"another host":   {row(near, "0200000A:7530", "02", "7"), Peer{Address: "10.0.0.2:30000"}},
+		"connected":    {row(near, far, "01", "7"), Peer{Address: "127.0.0.1:30000"}},
+		"closed":       {row(near, far, "08", "7"), Peer{Address: "127.0.0.1:30000", Closed: true}},
+		"no listener":  {row(near, far, "02", "7"), Peer{Address: "127.0.0.1:30000", Unheard: true}},
+		"full backlog": {row(near, far, "02", "7") + row("00000000:7530", "00000000:0000", "0A", "8"), Peer{Address: "127.0.0.1:30000"}},
+		"another host": {row(near, "0200000A:7530", "02", "7"), Peer{Address: "10.0.0.2:30000"}},
 		"IPv6": {row("00000000000000000000000001000000:A000", "00000000000000000000000001000000:7530", "01", "7"),
 			Peer{Address: "[::1]:30000"}},
-		"listens":       {row(far, "00000000:0000", "0A", "7"), Peer{}},
-		"another's":     {row(near, far, "01", "8"), Peer{}},
-		"no such lines": {"x\n: : :\n" + row("zz:1", far, "01", "7"), Peer{}},
+		"listens":         {row(far, "00000000:0000", "0A", "7"), Peer{}},
+		"another's":       {row(near, far, "01", "8"), Peer{}},
+		"malformed lines": {"x\n: : :\n" + row("zz:1", far, "01", "7"), Peer{}},
 	} {
 		require.Equal(t, c.want, peerIn(parseTCP([]byte(head+c.text)), "7"), name)
 	}
 }
 
-// TestLookNamesThePeer lets a child read a socket whose other end we have.
+// TestLookNamesThePeer checks a child that reads from a socket whose other end is in this process.
 func TestLookNamesThePeer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

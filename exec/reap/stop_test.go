@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// polite is a process that handles TERM and then exits with 0, without children.
+// polite is a shell line that handles TERM and then exits with 0. It has no children.
 const polite = `trap 'echo asked; exit 0' TERM; echo ready; read x`
 
 func TestStop(t *testing.T) {
@@ -72,7 +72,8 @@ func halt(t *testing.T, p *Process) {
 	})
 }
 
-// A session that answers TERM with new processes is still stopped completely.
+// TestStopOfAForkingSession checks that a session that starts new processes on TERM is still
+// stopped completely.
 func TestStopOfAForkingSession(t *testing.T) {
 	if !inside(t) {
 		return
@@ -94,8 +95,8 @@ trap again TERM; echo ready; read x; read x; sleep 300`
 	})
 }
 
-// The rank is asked first, and its daemon only when the rank has ended. A rank that does not end
-// delays the daemon only until the last fifth of the grace.
+// TestDrainAsksRanksFirst checks that the rank is signaled first, and its daemon only when the rank
+// has ended. A rank that does not end delays the daemon only until the last fifth of the grace.
 func TestDrainAsksRanksFirst(t *testing.T) {
 	if !inside(t) {
 		return
@@ -116,7 +117,7 @@ wait; read y <&3`
 			[]string{"rank asked\n", "rank ends\n", "daemon asked\n"}},
 		{"rank stays", `trap "" TERM`, syscall.SIGTERM, 4 * time.Second, 3200 * time.Millisecond,
 			[]string{"daemon asked\n"}},
-		{"rank ends by HUP", `trap "echo rank quits; exit 0" HUP; trap "" TERM`, syscall.SIGHUP, time.Minute, 0,
+		{"rank ends on HUP", `trap "echo rank quits; exit 0" HUP; trap "" TERM`, syscall.SIGHUP, time.Minute, 0,
 			[]string{"rank quits\n", "daemon asked\n"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -136,8 +137,9 @@ wait; read y <&3`
 	}
 }
 
-// A rank that does not end by the drain's signal gets TERM at half time.
-func TestDrainAsksDeafRanksWithTERM(t *testing.T) {
+// TestDrainSendsTERMAtHalfTime checks that a rank that does not end on the drain's signal gets TERM
+// after half of the grace.
+func TestDrainSendsTERMAtHalfTime(t *testing.T) {
 	if !inside(t) {
 		return
 	}
@@ -175,7 +177,8 @@ func TestStopEndsWithItsContext(t *testing.T) {
 	<-p.Done()
 }
 
-// If the pid of a scanned process now belongs to another process, that one gets no signal.
+// TestSignalComparesTheStart checks that a process gets no signal if it only has the pid of a
+// scanned process that has ended.
 func TestSignalComparesTheStart(t *testing.T) {
 	r := running(t)
 	p, _ := sh(t, r, "s1", polite, true)
@@ -186,12 +189,12 @@ func TestSignalComparesTheStart(t *testing.T) {
 	require.ErrorIs(t, Signal(other, syscall.SIGKILL), os.ErrProcessDone)
 	other.Start--
 	require.NoError(t, Signal(other, syscall.SIGTERM))
-	require.Zero(t, p.Status().Code, "TERM came, KILL did not")
+	require.Zero(t, p.Status().Code, "TERM arrived, KILL did not")
 	require.ErrorIs(t, Signal(other, syscall.SIGKILL), os.ErrProcessDone)
 }
 
-// An unreadable environment is no error. A process that may not be signaled ends the stop with a
-// sentence, instead of never.
+// TestProcessOfAnotherUser checks that an unreadable environment is no error. If a process may not
+// be signaled, the stop returns an error instead of running forever.
 func TestProcessOfAnotherUser(t *testing.T) {
 	require.Zero(t, os.Getuid(), "this test gives up root: run it as root")
 	r := running(t)
@@ -219,16 +222,16 @@ func TestProcessOfAnotherUser(t *testing.T) {
 	require.Zero(t, target.Status().Code)
 }
 
-// A process that a rank starts to save its work, when it is told to end, is left alone, even if the
-// rank ends first.
-func TestStopSparesWhatSaves(t *testing.T) {
+// TestStopSparesSavingProcesses checks that a process that a rank starts to save its work, when the
+// rank is signaled, is left alone, even if the rank ends first.
+func TestStopSparesSavingProcesses(t *testing.T) {
 	if !inside(t) {
 		return
 	}
 	r := running(t)
 	for name, line := range map[string]string{
-		"waited for": `trap 'sh -c "sleep 1; echo saved"; exit 0' TERM; echo ready; read x`,
-		"left":       `trap 'sh -c "sleep 1; echo saved" & exit 0' TERM; echo ready; read x`,
+		"rank waits": `trap 'sh -c "sleep 1; echo saved"; exit 0' TERM; echo ready; read x`,
+		"rank ends":  `trap 'sh -c "sleep 1; echo saved" & exit 0' TERM; echo ready; read x`,
 	} {
 		for way, stop := range map[string]func(context.Context, func() ([]Proc, error), time.Duration) (Report, error){
 			"stop": r.Stop,
@@ -250,8 +253,8 @@ func TestStopSparesWhatSaves(t *testing.T) {
 	}
 }
 
-// TestDrainAsksLaunchersLast checks that a launcher that kills its ranks when it is asked does not
-// interrupt their saving. The helper of a rank lives as long as its rank.
+// TestDrainAsksLaunchersLast checks that a launcher that kills its ranks when it is signaled does
+// not interrupt their saving. The helper of a rank is not signaled before its rank ends.
 func TestDrainAsksLaunchersLast(t *testing.T) {
 	if !inside(t) {
 		return
@@ -277,8 +280,8 @@ wait; read y <&3`, false)
 	empty(t, 1)
 }
 
-// TestRest checks that what a failed process leaves behind has the full grace. What it started just
-// before its end may run until the last fifth of it.
+// TestRest checks that the remaining processes of a failed process have the full grace. A process
+// that was started just before the failure may run until the last fifth of the grace.
 func TestRest(t *testing.T) {
 	if !inside(t) {
 		return
@@ -290,8 +293,8 @@ func TestRest(t *testing.T) {
 		says       string
 		killed     int
 	}{
-		{"heeds TERM slowly", `sh -c 'trap "sleep 1; echo saved; exit" TERM; echo ready; read x' <&3 & sleep 0.5; exit 3`, time.Minute, "saved\n", 0},
-		{"started at the end", `sleep 0.5; echo ready; sh -c 'sleep 1; echo saved' & exit 3`, time.Minute, "saved\n", 0},
+		{"ends slowly on TERM", `sh -c 'trap "sleep 1; echo saved; exit" TERM; echo ready; read x' <&3 & sleep 0.5; exit 3`, time.Minute, "saved\n", 0},
+		{"started just before the end", `sleep 0.5; echo ready; sh -c 'sleep 1; echo saved' & exit 3`, time.Minute, "saved\n", 0},
 		{"does not end", `sh -c 'trap "" TERM; echo ready; read x' <&3 & sleep 0.5; exit 3`, time.Second, "", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -310,8 +313,8 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// TestDrainAsksHelpersBeforeLaunchers checks that what a rank leaves behind saves before its
-// launcher is asked, because the launcher might kill it.
+// TestDrainAsksHelpersBeforeLaunchers checks that a helper that outlives its rank may save before
+// its launcher is signaled, because the launcher might kill it.
 func TestDrainAsksHelpersBeforeLaunchers(t *testing.T) {
 	if !inside(t) {
 		return

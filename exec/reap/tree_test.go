@@ -20,8 +20,8 @@ func pids(procs []Proc) []int {
 	return out
 }
 
-// table is the process table of a worker: PID 1, an orted that became a daemon with two ranks, a
-// rank with an emptied environment, and a second session. A user's shell and attach bridge, which
+// table returns the process table of a worker: PID 1, an orted that became a daemon with two ranks,
+// a rank with an emptied environment, and a second session. A user's shell and attach bridge, which
 // the container runtime started, have parent 0.
 func table() []Proc {
 	return []Proc{
@@ -38,7 +38,7 @@ func table() []Proc {
 	}
 }
 
-// membersOf returns the processes of procs that a new Tree of that session would find.
+// membersOf returns the processes of procs that a new Tree of session id would find.
 func membersOf(procs []Proc, id string) []Proc {
 	return NewTree(markEnv, id).among(procs)
 }
@@ -59,8 +59,8 @@ func TestMembership(t *testing.T) {
 	}
 }
 
-// A scan is no snapshot, so parents may be missing and chains may even be circular. The result of
-// grow must be closed, and grow must end.
+// TestMembershipOfRandomTables checks that the result of grow is closed, and that grow ends. A scan
+// is no snapshot, so parents may be missing and chains may even be circular.
 func TestMembershipOfRandomTables(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -89,7 +89,7 @@ func TestDaemonIsFoundByMarker(t *testing.T) {
 		return
 	}
 	r := running(t)
-	// After two forks and a setsid, only the marker identifies it.
+	// After two forks and a setsid, only the marker identifies the daemon.
 	p, out := sh(t, r, "s1", `(setsid sh -c 'echo $$; exec sleep 300' &) ; exit 0`, false)
 	var daemon int
 	_, err := fmt.Sscan(readLine(t, out), &daemon)
@@ -108,8 +108,8 @@ func TestDaemonIsFoundByMarker(t *testing.T) {
 	empty(t, 1)
 }
 
-// A process without the marker is a member while its parent lives. Afterwards a Tree remembers it,
-// and Below finds it even without an earlier scan.
+// TestEmptiedEnvironment checks that a process without the marker is a member while its parent
+// runs. Afterwards a Tree remembers it, and Below finds it even without an earlier scan.
 func TestEmptiedEnvironment(t *testing.T) {
 	if !inside(t) {
 		return
@@ -152,11 +152,12 @@ func TestEmptiedEnvironment(t *testing.T) {
 	}
 }
 
-// A process is a member before its new environment can be read.
-func TestAddedFromTheFirstInstant(t *testing.T) {
+// TestAddedBeforeEnvironmentIsReadable checks that a process is a member before its new environment
+// can be read.
+func TestAddedBeforeEnvironmentIsReadable(t *testing.T) {
 	r := running(t)
 	for range 20 {
-		tree := NewTree(markEnv, "nobody carries this")
+		tree := NewTree(markEnv, "no process has this marker")
 		p, err := r.Start(Spec{Path: "/bin/sleep", Argv: []string{"sleep", "300"}})
 		require.NoError(t, err)
 		tree.Add(p)
@@ -172,7 +173,7 @@ func TestAddedFromTheFirstInstant(t *testing.T) {
 	}
 }
 
-// empty requires that nothing below root is alive, except processes that are exiting.
+// empty requires that no process below root is alive, except processes that are exiting.
 func empty(t *testing.T, root int) {
 	t.Helper()
 	procs, err := Scan(markEnv)
@@ -192,6 +193,6 @@ func TestTreeRemembersNumbers(t *testing.T) {
 	found := []Proc{{PID: 5, Start: 1}, {PID: 5, Start: 2}, {PID: 6, Start: 1}}
 	tree.remember(found)
 	require.Equal(t, "3", found[0].Numbers[0])
-	require.False(t, found[1].Numbers.some(), "another process of the same pid")
+	require.False(t, found[1].Numbers.some(), "another process with the same pid")
 	require.Equal(t, []bool{false, false, true}, []bool{found[0].First, found[1].First, found[2].First})
 }

@@ -19,7 +19,7 @@ func writeFile(t testing.TB, path, text string) {
 
 const floodSize = 64 << 20
 
-// flood writes floodSize bytes in pieces of the size that an API server sends.
+// flood writes floodSize bytes in pieces of 32 KiB, as an API server does.
 func flood(_ context.Context, _, _ string, _ []string, _ io.Reader, out, _ io.Writer) (int, error) {
 	piece := make([]byte, 32<<10)
 	for sent := 0; sent < floodSize; sent += len(piece) {
@@ -50,8 +50,8 @@ func BenchmarkStdout(b *testing.B) {
 	}
 }
 
-// BenchmarkStdoutClientGo does the same with client-go's executor, as kubectl exec does: the figure
-// to compare with.
+// BenchmarkStdoutClientGo does the same with client-go's executor, as kubectl exec does, for
+// comparison.
 func BenchmarkStdoutClientGo(b *testing.B) {
 	w := on(b, fakekube.WebSocket, flood)
 	u, err := target.execURL(w.dialer.cfg)

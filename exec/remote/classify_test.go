@@ -100,7 +100,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-func TestAgentMissingIsOneSentence(t *testing.T) {
+func TestMissingAgentIsOneSentence(t *testing.T) {
 	// As sent by containerd 1.6 and Kubernetes 1.34.
 	said := `{"status":"Failure","reason":"InternalError","message":"Internal error occurred: Internal error occurred: error executing command in container: failed to exec in container: failed to start exec \"ab834709\": OCI runtime exec failed: exec failed: unable to start container process: exec: \"/muster/agent\": stat /muster/agent: no such file or directory: unknown"}`
 	err := target.verdict([]byte(said), "")

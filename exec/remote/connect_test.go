@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// dropped returns an address whose SYNs are lost: nothing accepts, and the queue of connections is
-// full.
+// dropped returns an address whose SYNs are dropped: nothing accepts, and the queue of connections
+// is full.
 func dropped(t *testing.T) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -34,7 +34,7 @@ func dropped(t *testing.T) string {
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 	}
-	require.Fail(t, "the queue takes every connection")
+	require.Fail(t, "the queue accepts every connection")
 	return ""
 }
 
@@ -43,8 +43,8 @@ func timedOut(err error) bool {
 	return errors.As(err, &failed) && failed.Timeout()
 }
 
-// An unanswered connection is given up long before the dial.
-func TestConnectGivesUpWherePacketsAreLost(t *testing.T) {
+// TestConnectTimesOut checks that an unanswered connection attempt times out long before the dial.
+func TestConnectTimesOut(t *testing.T) {
 	address := dropped(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

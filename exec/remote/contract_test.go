@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/test/fakekube"
 )
 
-// bridge replaces `agent attach` in a container. It ends when either direction does.
+// bridge simulates `agent attach` in a container. It ends when either direction ends.
 func bridge(socket string) fakekube.Command {
 	return func(_ context.Context, _, _ string, _ []string, in io.Reader, out, _ io.Writer) (int, error) {
 		c, err := net.Dial("unix", socket)
@@ -28,8 +28,8 @@ func bridge(socket string) fakekube.Command {
 	}
 }
 
-// TestContract runs the suite of exec/local through a wire-level API server. Cuts end its
-// connections by RST. Refusals are its own 403.
+// TestContract runs the suite of exec/local through a wire-level API server. The suite cuts
+// connections by RST, and refuses them with a 403 of that server.
 func TestContract(t *testing.T) {
 	each(t, func(t *testing.T, protocol string) {
 		contract.Suite(t, func(testing.TB) contract.Way {

@@ -25,7 +25,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	klog.SetLogger(logr.Discard()) // the server half of these tests logs each cut
+	klog.SetLogger(logr.Discard()) // the server side of these tests logs each cut
 	goleak.VerifyTestMain(m)
 }
 
@@ -80,7 +80,7 @@ func (w world) dial(t testing.TB) io.ReadWriteCloser {
 	return conn
 }
 
-// end reads conn to its end, and returns what came and why it ended.
+// end reads conn to its end, and returns the bytes and the cause of the end.
 func end(t *testing.T, conn io.Reader) (string, *link.DialError) {
 	t.Helper()
 	var got bytes.Buffer
@@ -94,7 +94,7 @@ func end(t *testing.T, conn io.Reader) (string, *link.DialError) {
 		var failed *link.DialError
 		require.ErrorAs(t, err, &failed)
 		_, again := conn.Read(buf)
-		require.Equal(t, err, again, "the cause stays")
+		require.Equal(t, err, again, "the cause does not change")
 		return got.String(), failed
 	}
 }
@@ -237,12 +237,12 @@ func TestPassingRefusalIsNotRemembered(t *testing.T) {
 func TestBothRefused(t *testing.T) {
 	for code, want := range map[int]link.Kind{400: link.Server, 403: link.Forbidden} {
 		w := on(t, fakekube.WebSocket, echo)
-		w.exec.Refuse(fakekube.WebSocket, code, "not here")
-		w.exec.Refuse(fakekube.SPDY, code, "nor here")
+		w.exec.Refuse(fakekube.WebSocket, code, "no WebSocket")
+		w.exec.Refuse(fakekube.SPDY, code, "no SPDY here")
 		_, err := w.dialer.Dial(t.Context())
 		require.Equal(t, want, kind(t, err))
-		require.ErrorContains(t, err, "not here")
-		require.ErrorContains(t, err, "nor here")
+		require.ErrorContains(t, err, "no WebSocket")
+		require.ErrorContains(t, err, "no SPDY here")
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 )
 
 // FuzzAnswers tries any message of a server, a proxy or a runtime, as the answer to an upgrade and
-// on the error channel. No message may count as a success or make the pod Gone, and every error
-// must have a message.
+// on the error channel. No message may count as a success or classify the pod as Gone, and every
+// error must have a message.
 func FuzzAnswers(f *testing.F) {
 	f.Add(101, []byte(`{"metadata":{},"status":"Success"}`), "")
 	f.Add(403, []byte(`{"kind":"Status","status":"Failure","message":"no","reason":"Forbidden","code":403}`), "x")

@@ -73,14 +73,14 @@ func TestDialEndsWithItsContext(t *testing.T) {
 	}{
 		{"accepts and is silent", "http", func(net.Conn) {}},
 		{"accepts TLS and is silent", "https", func(net.Conn) {}},
-		{"completes TLS and never answers HTTP", "https", func(conn net.Conn) { _, _ = io.Copy(io.Discard, tls.Server(conn, secure.TLS)) }},
-		{"begins an answer", "http", answers("HTTP/1.1 403 Forbidden\r\nContent-Length: 99\r\n\r\n{")},
-		{"upgrades and is silent", "http", answers("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n" +
+		{"completes TLS, never answers HTTP", "https", func(conn net.Conn) { _, _ = io.Copy(io.Discard, tls.Server(conn, secure.TLS)) }},
+		{"sends part of an answer", "http", answers("HTTP/1.1 403 Forbidden\r\nContent-Length: 99\r\n\r\n{")},
+		{"upgrades, then is silent", "http", answers("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n" +
 			"Upgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\n\r\n")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, func(t *testing.T, protocol string) {
-				if protocol == fakekube.WebSocket && c.name == "upgrades and is silent" {
+				if protocol == fakekube.WebSocket && c.name == "upgrades, then is silent" {
 					return // an upgraded WebSocket is already a stream
 				}
 				cfg := &rest.Config{Host: c.scheme + "://" + silent(t, c.greet), TLSClientConfig: rest.TLSClientConfig{ServerName: "example.com"}}
@@ -150,17 +150,17 @@ func TestNotFoundIsConfirmed(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name      string
-		list, pod string // answers; "": 403
+		list, pod string // answers; "" means 403
 		want      link.Kind
 	}{
-		{"pod is gone", `{"kind":"PodList","items":[]}`, "", link.Gone},
+		{"pod does not exist", `{"kind":"PodList","items":[]}`, "", link.Gone},
 		{"pod was replaced", `{"kind":"PodList","items":[{"metadata":{"uid":"uid-1"}}]}`, "", link.Gone},
-		{"pod is there", `{"kind":"PodList","items":[{"metadata":{"uid":"uid-0"}}]}`, "", link.Server},
-		{"the answer is no list", `{"kind":"Status"}`, "", link.NotFound},
-		{"only get: pod is gone", "", "404", link.Gone},
+		{"pod exists", `{"kind":"PodList","items":[{"metadata":{"uid":"uid-0"}}]}`, "", link.Server},
+		{"the answer is not a list", `{"kind":"Status"}`, "", link.NotFound},
+		{"only get: pod does not exist", "", "404", link.Gone},
 		{"only get: pod was replaced", "", `{"metadata":{"uid":"uid-1"}}`, link.Gone},
-		{"only get: pod is there", "", `{"metadata":{"uid":"uid-0"}}`, link.Server},
-		{"no right to look", "", "", link.NotFound},
+		{"only get: pod exists", "", `{"metadata":{"uid":"uid-0"}}`, link.Server},
+		{"neither list nor get", "", "", link.NotFound},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			answer := func(w http.ResponseWriter, body string) {
@@ -178,7 +178,7 @@ func TestNotFoundIsConfirmed(t *testing.T) {
 			mux.HandleFunc(listPath+"/pi-worker-0", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.pod) })
 			mux.HandleFunc(listPath, func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Query().Get("fieldSelector") != "metadata.name=pi-worker-0" {
-					t.Errorf("asked for %s", r.URL)
+					t.Errorf("unexpected request for %s", r.URL)
 				}
 				answer(w, c.list)
 			})

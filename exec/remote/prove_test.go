@@ -14,14 +14,14 @@ import (
 
 func isSPDY(r *http.Request) bool { return r.Method == http.MethodPost }
 
-// Until a SPDY stream has been opened, anything that may block SPDY is a reason to try a WebSocket.
-// If the WebSocket works, it is remembered.
-func TestSPDYIsProved(t *testing.T) {
+// TestBlockedSPDYFallsBack checks that, until a SPDY stream has been opened, anything that may
+// block SPDY is a reason to try a WebSocket. If the WebSocket works, it is used from then on.
+func TestBlockedSPDYFallsBack(t *testing.T) {
 	for name, hinder := range map[string]func(world){
-		"a right that is missing": func(w world) { w.server.Fail(fakekube.Failure{Code: 403, Match: isSPDY}) },
-		"a proxy that says no":    func(w world) { w.exec.Refuse(fakekube.SPDY, 400, "no") },
-		"a proxy that says 403":   func(w world) { w.exec.Refuse(fakekube.SPDY, 403, "no") },
-		"an answer that does not come": func(w world) {
+		"a missing permission":     func(w world) { w.server.Fail(fakekube.Failure{Code: 403, Match: isSPDY}) },
+		"a proxy that answers 400": func(w world) { w.exec.Refuse(fakekube.SPDY, 400, "no") },
+		"a proxy that answers 403": func(w world) { w.exec.Refuse(fakekube.SPDY, 403, "no") },
+		"no answer": func(w world) {
 			w.server.Fail(fakekube.Failure{Code: 500, Match: isSPDY, Hang: 2 * provingTimeout, Count: 1})
 		},
 	} {
@@ -39,13 +39,14 @@ func TestSPDYIsProved(t *testing.T) {
 			}
 			require.Equal(t, "WebSocket", w.dialer.proto.String())
 			require.Equal(t, 2, w.exec.Dials()[fakekube.WebSocket])
-			require.Len(t, w.server.Requests(), 3, "SPDY is asked for once")
+			require.Len(t, w.server.Requests(), 3, "SPDY is tried once")
 		})
 	}
 }
 
-// A verdict on the request says nothing about the protocol. An opened stream proves the protocol.
-func TestSPDYStaysProved(t *testing.T) {
+// TestOpenedSPDYIsKept checks that an error about the request says nothing about the protocol, and
+// that an opened stream proves the protocol.
+func TestOpenedSPDYIsKept(t *testing.T) {
 	w := on(t, fakekube.SPDY, echo)
 	w.dialer.proto.proved.Store(false)
 	for code, want := range map[int]link.Kind{401: link.Unauthorized, 404: link.NotFound, 503: link.Server} {
@@ -63,8 +64,9 @@ func TestSPDYStaysProved(t *testing.T) {
 	require.Equal(t, map[string]int{fakekube.SPDY: 2}, w.exec.Dials())
 }
 
-// Both fail: the error of the WebSocket is reported, and nothing is remembered.
-func TestNeitherPasses(t *testing.T) {
+// TestBothProtocolsFail checks that, if both protocols fail, the error of the WebSocket is
+// reported, and no protocol is remembered.
+func TestBothProtocolsFail(t *testing.T) {
 	w := on(t, fakekube.SPDY, echo)
 	w.dialer.proto.proved.Store(false)
 	w.server.Fail(fakekube.Failure{Code: 403, Count: 2})

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A launcher's dials share a TLS session. A dial with a client certificate has a new session each
-// time.
+// TestDialsResumeTLS checks that the dials of a launcher share a TLS session. A dial with a client
+// certificate has a new session each time.
 func TestDialsResumeTLS(t *testing.T) {
 	resumed := make(chan bool, 10)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -31,23 +31,23 @@ func TestDialsResumeTLS(t *testing.T) {
 		cfg  *rest.Config
 		want []bool
 	}{
-		{"by token", token, []bool{false, true, true}},
-		{"by certificate", own, []bool{false, false, false}},
+		{"with a token", token, []bool{false, true, true}},
+		{"with a certificate", own, []bool{false, false, false}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			proto := &Protocol{}
 			for i, want := range tc.want {
 				_, err := New(tc.cfg, nil, Target{Namespace: "n", Pod: "p", Container: "c"}, proto).Dial(t.Context())
-				require.Error(t, err, "there is no exec here")
+				require.Error(t, err, "the server has no exec")
 				require.Equal(t, want, <-resumed, "dial %d", i)
 			}
 		})
 	}
 }
 
-// A client with other certificate authorities does not resume a session that the first ones
-// verified.
-func TestResumptionAsksTheAuthorities(t *testing.T) {
+// TestResumptionComparesAuthorities checks that a client with other certificate authorities does
+// not resume a session that the first client verified.
+func TestResumptionComparesAuthorities(t *testing.T) {
 	asked := 0
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked++

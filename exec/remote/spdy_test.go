@@ -16,13 +16,13 @@ import (
 	"github.com/musterhq/muster/exec/link"
 )
 
-// spdyPeer is the server's end of a connection, with frames by another implementation.
+// spdyPeer is the server's end of a connection. Its frames come from another implementation.
 type spdyPeer struct {
 	net.Conn
 	*spdy.Framer
 }
 
-// spdyPair opens a connection to a peer that has answered the requests.
+// spdyPair opens a connection. answered is the peer, which answers the requests.
 func spdyPair(t *testing.T, answered func(peer spdyPeer)) (io.ReadWriteCloser, spdyPeer, error) {
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { _ = theirs.Close() })
@@ -91,10 +91,10 @@ func TestSPDYCarriesBytesAndTheVerdict(t *testing.T) {
 			&spdy.SettingsFrame{},
 			&spdy.HeadersFrame{StreamId: streamStdout, Headers: http.Header{"C": {"d"}}},
 			&spdy.DataFrame{StreamId: streamStderr, Data: []byte("no socket")},
-			&spdy.DataFrame{StreamId: 9, Data: []byte("of nobody")},
+			&spdy.DataFrame{StreamId: 9, Data: []byte("of no stream")},
 			&spdy.DataFrame{StreamId: streamStdout, Data: []byte("lo")},
 			&spdy.DataFrame{StreamId: streamStdout, Flags: spdy.DataFlagFin, Data: []byte{}},
-			&spdy.DataFrame{StreamId: streamStdout, Data: []byte("behind its end")},
+			&spdy.DataFrame{StreamId: streamStdout, Data: []byte("after the end")},
 			&spdy.DataFrame{StreamId: streamError, Data: []byte(`{"status":"Failure","reason":"NonZeroExitCode",`)},
 			&spdy.DataFrame{StreamId: streamError, Flags: spdy.DataFlagFin, Data: []byte(`"details":{"causes":[{"reason":"ExitCode","message":"3"}]}}`)},
 		} {
@@ -129,7 +129,8 @@ func TestSPDYWrites(t *testing.T) {
 	require.Equal(t, text, got)
 }
 
-// A ping is answered. During a write, the answer goes with the next write.
+// TestSPDYAnswersPings checks that a ping is answered. During a write, the answer is sent with the
+// next write.
 func TestSPDYAnswersPings(t *testing.T) {
 	conn, peer, err := spdyPair(t, accept(t))
 	require.NoError(t, err)
@@ -150,7 +151,7 @@ func TestSPDYAnswersPings(t *testing.T) {
 	_, err = io.ReadFull(peer.Conn, head[:4]) // the first write is in progress
 	require.NoError(t, err)
 	require.NoError(t, peer.WriteFrame(&spdy.PingFrame{Id: 4}))
-	require.NoError(t, peer.WriteFrame(&spdy.PingFrame{Id: 5}), "an answer, to a ping that was not sent")
+	require.NoError(t, peer.WriteFrame(&spdy.PingFrame{Id: 5}), "the answer to a ping that was not sent")
 	_, err = io.ReadFull(peer.Conn, make([]byte, 5))
 	require.NoError(t, err)
 	require.NoError(t, <-wrote)
@@ -169,11 +170,11 @@ func pingID(t *testing.T, f spdy.Frame) uint32 {
 	return ping.Id
 }
 
-func TestSPDYStreamsThatAreNotOpened(t *testing.T) {
+func TestSPDYStreamsNotOpened(t *testing.T) {
 	for name, answered := range map[string]func(spdyPeer){
-		"gone before":  func(peer spdyPeer) { _ = peer.Close() },
-		"gone between": func(peer spdyPeer) { _, _ = io.ReadFull(peer, make([]byte, len(openFrames()))); _ = peer.Close() },
-		"reset": func(peer spdyPeer) {
+		"closed before the requests": func(peer spdyPeer) { _ = peer.Close() },
+		"closed after the requests":  func(peer spdyPeer) { _, _ = io.ReadFull(peer, make([]byte, len(openFrames()))); _ = peer.Close() },
+		"stream reset": func(peer spdyPeer) {
 			_, _ = io.ReadFull(peer, make([]byte, len(openFrames())))
 			_ = peer.WriteFrame(&spdy.RstStreamFrame{StreamId: streamStdin, Status: spdy.RefusedStream})
 		},
@@ -185,13 +186,14 @@ func TestSPDYStreamsThatAreNotOpened(t *testing.T) {
 	}
 }
 
-// A server that ends stdout and sends nothing more is given up.
-func TestSPDYVerdictThatDoesNotCome(t *testing.T) {
+// TestSPDYMissingVerdict checks that a connection ends if the server ends stdout and sends nothing
+// more.
+func TestSPDYMissingVerdict(t *testing.T) {
 	conn, peer, err := spdyPair(t, accept(t))
 	require.NoError(t, err)
 	began := time.Now()
 	go func() { _ = peer.WriteFrame(&spdy.RstStreamFrame{StreamId: streamStdout, Status: spdy.Cancel}) }()
-	time.AfterFunc(100*time.Millisecond, func() { _ = peer.Close() }) // as if the line were cut
+	time.AfterFunc(100*time.Millisecond, func() { _ = peer.Close() }) // as if the connection were cut
 	_, failed := end(t, conn)
 	require.Equal(t, link.Dropped, failed.Kind)
 	require.Less(t, time.Since(began), time.Minute)
@@ -222,7 +224,7 @@ func FuzzSPDY(f *testing.F) {
 	})
 }
 
-// scriptedRW returns the bytes of its reader, and takes whatever is written.
+// scriptedRW returns the bytes of its reader, and discards writes.
 type scriptedRW struct{ *bytes.Reader }
 
 func (*scriptedRW) Write(p []byte) (int, error) { return len(p), nil }

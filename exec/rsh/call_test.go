@@ -13,14 +13,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// private returns a directory that only we can enter, as required for a broker's.
+// private returns a directory that only this user can enter, as a broker requires.
 func private(t *testing.T) string {
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o700))
 	return dir
 }
 
-// brokerThat answers every connection with the given bytes and disconnects.
+// brokerThat returns the socket of a broker that answers every connection with the given bytes and
+// disconnects.
 func brokerThat(t *testing.T, answer []byte) string {
 	path := filepath.Join(private(t), "s")
 	l, err := net.Listen("unix", path)
@@ -43,18 +44,18 @@ func brokerThat(t *testing.T, answer []byte) string {
 	return path
 }
 
-func TestCallWithoutAGoodAnswerIs255(t *testing.T) {
+func TestCallWithoutValidAnswerIs255(t *testing.T) {
 	reply := AppendReply(nil, Reply{Code: 0})
 	for name, c := range map[string]struct {
 		socket, want string
 	}{
-		"nothing there":        {filepath.Join(t.TempDir(), "none"), "no launcher runs here"},
-		"hangs up":             {brokerThat(t, nil), "the launcher ended before the command did"},
-		"half an answer":       {brokerThat(t, reply[:len(reply)-1]), "the launcher ended before the command did"},
-		"half a length":        {brokerThat(t, reply[:3]), "the launcher ended before the command did"},
-		"nonsense":             {brokerThat(t, []byte{0, 0, 0, 2, 9, 9}), "malformed"},
-		"a giant":              {brokerThat(t, []byte{255, 255, 255, 255}), "malformed"},
-		"a socket path of 108": {"/" + strings.Repeat("s", 107), "is too long: 108 bytes, at most 107"},
+		"no socket":                  {filepath.Join(t.TempDir(), "none"), "no launcher runs here"},
+		"disconnects":                {brokerThat(t, nil), "the launcher ended before the command did"},
+		"truncated answer":           {brokerThat(t, reply[:len(reply)-1]), "the launcher ended before the command did"},
+		"truncated length":           {brokerThat(t, reply[:3]), "the launcher ended before the command did"},
+		"malformed answer":           {brokerThat(t, []byte{0, 0, 0, 2, 9, 9}), "malformed"},
+		"huge length":                {brokerThat(t, []byte{255, 255, 255, 255}), "malformed"},
+		"a socket path of 108 bytes": {"/" + strings.Repeat("s", 107), "is too long: 108 bytes, at most 107"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, err := Call(c.socket, Request{Host: "h", Command: "c"}, [3]int{0, 1, 2})
@@ -73,7 +74,7 @@ func TestCallWithoutAGoodAnswerIs255(t *testing.T) {
 	}
 }
 
-func TestSocketLeftBehindMeansNoLauncher(t *testing.T) {
+func TestStaleSocketMeansNoLauncher(t *testing.T) {
 	path := filepath.Join(private(t), "s")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	require.NoError(t, err)
@@ -87,7 +88,7 @@ func TestSocketLeftBehindMeansNoLauncher(t *testing.T) {
 	require.Contains(t, hint.Hint(), "agent run")
 }
 
-func TestCallReturnsCodeSentenceAndHint(t *testing.T) {
+func TestCallReturnsCodeErrorAndHint(t *testing.T) {
 	socket := brokerThat(t, AppendReply(nil, Reply{Code: 127, Lines: []string{"worker w: no such command", "look at PATH"}}))
 	code, err := Call(socket, Request{Host: "h", Command: "c"}, [3]int{0, 1, 2})
 	require.Equal(t, 127, code)
@@ -101,13 +102,13 @@ func TestCallReturnsCodeSentenceAndHint(t *testing.T) {
 	require.Equal(t, 7, code)
 }
 
-func TestCommandThatIsTooLongIsRefusedHere(t *testing.T) {
+func TestTooLongCommandIsRefusedLocally(t *testing.T) {
 	code, err := Call("/nowhere", Request{Host: "h", Command: strings.Repeat("x", MaxMessage)}, [3]int{0, 1, 2})
 	require.Equal(t, 255, code)
 	require.ErrorContains(t, err, "at most 8388608")
 }
 
-func TestPendingCallIsGivenUpByClose(t *testing.T) {
+func TestCloseEndsAPendingCall(t *testing.T) {
 	path := filepath.Join(private(t), "s")
 	l, err := net.Listen("unix", path)
 	require.NoError(t, err)
@@ -128,5 +129,5 @@ func TestPendingCallIsGivenUpByClose(t *testing.T) {
 	require.ErrorContains(t, <-waited, "the launcher ended")
 	require.Equal(t, 255, code)
 	_, err = io.Copy(io.Discard, conn)
-	require.NoError(t, err, "the broker sees the end of it")
+	require.NoError(t, err, "the broker sees the end of the connection")
 }

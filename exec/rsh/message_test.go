@@ -52,7 +52,7 @@ func TestMessagesCutShortAreMalformed(t *testing.T) {
 	require.ErrorIs(t, err, ErrMalformed)
 	_, err = ParseReply(append(reply, 0))
 	require.ErrorIs(t, err, ErrMalformed)
-	// 256 would look like success in eight bits.
+	// In eight bits, 256 would be 0, which is success.
 	_, err = ParseReply(AppendReply(nil, Reply{Code: 256})[4:])
 	require.ErrorIs(t, err, ErrMalformed)
 }

@@ -35,7 +35,7 @@ func TestParse(t *testing.T) {
 			[]string{"-q", "-x", "w-0", "/opt/hydra_bstrap_proxy", "--upstream-host", "l"},
 			Request{Host: "w-0", Command: "/opt/hydra_bstrap_proxy --upstream-host l"},
 		},
-		"Horovod's check": {
+		"Horovod's host check": {
 			[]string{"-o", "PasswordAuthentication=no", "-o", "StrictHostKeyChecking=no", "w-0", "-o", "ConnectTimeout=10", "true"},
 			Request{Host: "w-0", Command: "true"},
 		},
@@ -65,8 +65,8 @@ func TestParse(t *testing.T) {
 		"any option":                {[]string{"-oLocalForward=1 h:2", "-o", "Nonsense yes", "-Fnone", "-J", "jump", "-e", "none", "w-0", "-4", "-A", "a"}, Request{Host: "w-0", Command: "a"}},
 		"no command":                {[]string{"-t", "w-0"}, Request{Host: "w-0", Terminal: true}},
 		"an empty command":          {[]string{"w-0", ""}, Request{Host: "w-0"}},
-		"a command by -o":           {[]string{"-o", "RemoteCommand=uname -a", "w-0"}, Request{Host: "w-0", Command: "uname -a"}},
-		"no command by -o":          {[]string{"-oRemoteCommand=none", "w-0", "a"}, Request{Host: "w-0", Command: "a"}},
+		"a command from -o":         {[]string{"-o", "RemoteCommand=uname -a", "w-0"}, Request{Host: "w-0", Command: "uname -a"}},
+		"no command from -o":        {[]string{"-oRemoteCommand=none", "w-0", "a"}, Request{Host: "w-0", Command: "a"}},
 		"empty words are joined":    {[]string{"w-0", "a", "", "b"}, Request{Host: "w-0", Command: "a  b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,8 +108,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// scp and sftp call `ssh -s -- HOST sftp`.
-func TestParseTakesTheSubsystemOfSftp(t *testing.T) {
+// TestParseSFTPSubsystem checks a call of scp and sftp: `ssh -s -- HOST sftp`.
+func TestParseSFTPSubsystem(t *testing.T) {
 	r, err := Parse(strings.Fields("-x -oPermitLocalCommand=no -oClearAllForwardings=yes -oRemoteCommand=none -oRequestTTY=no -oForwardAgent=no -l u -s -- w-0 sftp"))
 	require.NoError(t, err)
 	require.Equal(t, "w-0", r.Host)
@@ -117,7 +117,7 @@ func TestParseTakesTheSubsystemOfSftp(t *testing.T) {
 	require.Contains(t, r.Command, "/sftp-server")
 }
 
-func TestParseTellsTheVersionApart(t *testing.T) {
+func TestParseVersionAndHelp(t *testing.T) {
 	_, err := Parse([]string{"-V"})
 	require.ErrorIs(t, err, ErrVersion)
 	for _, word := range []string{"--help", "-h"} {

@@ -15,7 +15,7 @@ import (
 
 const soon = 50 * time.Millisecond
 
-// call is Call with another limit.
+// call does the same as Call, with another limit.
 func call(socket string, r Request, limit time.Duration) (Reply, error) {
 	conn, err := request(socket, AppendRequest(nil, KindRun, r), nil, limit)
 	if err != nil {
@@ -25,7 +25,7 @@ func call(socket string, r Request, limit time.Duration) (Reply, error) {
 	return readReply(func(b []byte) error { return readFull(conn, b) })
 }
 
-// wait is Begin and Wait with another limit.
+// wait does the same as Begin and Wait, with another limit.
 func wait(socket string, limit time.Duration) (int, error) {
 	p, err := Begin(socket, Request{Host: "h", Command: "c"}, 1, 2)
 	if err != nil {
@@ -36,7 +36,7 @@ func wait(socket string, limit time.Duration) (int, error) {
 	return p.Wait()
 }
 
-// full returns a socket whose queue takes only one connection.
+// full returns a socket whose queue accepts only one connection.
 func full(t *testing.T) string {
 	path := filepath.Join(private(t), "s")
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -47,7 +47,7 @@ func full(t *testing.T) string {
 	return path
 }
 
-func TestALauncherThatTakesNoCommandIsGivenUp(t *testing.T) {
+func TestCallTimesOutIfNotAccepted(t *testing.T) {
 	path := filepath.Join(private(t), "s")
 	l, err := net.Listen("unix", path)
 	require.NoError(t, err)
@@ -56,7 +56,7 @@ func TestALauncherThatTakesNoCommandIsGivenUp(t *testing.T) {
 	_, err = call(path, Request{Host: "h", Command: "c"}, soon)
 	require.ErrorIs(t, err, errNotTaken, "the request is in the queue")
 	_, err = call(path, Request{Host: "h", Command: strings.Repeat("x", 4<<20)}, soon)
-	require.ErrorIs(t, err, errNotTaken, "the queue does not hold the request")
+	require.ErrorIs(t, err, errNotTaken, "the request does not fit in the queue")
 	code, err := wait(path, soon)
 	require.ErrorIs(t, err, errNotTaken)
 	require.Equal(t, 255, code)
@@ -65,10 +65,10 @@ func TestALauncherThatTakesNoCommandIsGivenUp(t *testing.T) {
 	_, err = call(path, Request{Host: "h", Command: "c"}, soon)
 	require.ErrorIs(t, err, errNotTaken, "the connection stays in the queue")
 	_, err = call(path, Request{Host: "h", Command: "c"}, soon)
-	require.ErrorIs(t, err, errNotTaken, "the queue holds no connection")
+	require.ErrorIs(t, err, errNotTaken, "the queue is full")
 }
 
-func TestACommandMayTakeLongOnceItWasTaken(t *testing.T) {
+func TestAcceptedCommandHasNoTimeout(t *testing.T) {
 	path := filepath.Join(private(t), "s")
 	l, err := net.Listen("unix", path)
 	require.NoError(t, err)

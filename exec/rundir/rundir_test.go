@@ -41,15 +41,15 @@ func TestCandidatesInOrder(t *testing.T) {
 func TestCreate(t *testing.T) {
 	for name, c := range map[string]struct {
 		make func(t *testing.T, dir string)
-		want string // part of the error; "": success
+		want string // part of the error; "" means success
 	}{
-		"new":           {func(*testing.T, string) {}, ""},
-		"ours already":  {func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(dir, 0o700)) }, ""},
-		"too open":      {func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(dir, 0o755)) }, "mode is 0755, want 0700"},
-		"a file":        {func(t *testing.T, dir string) { require.NoError(t, os.WriteFile(dir, nil, 0o700)) }, "not a directory"},
-		"a link":        {func(t *testing.T, dir string) { require.NoError(t, os.Symlink(t.TempDir(), dir)) }, "not a directory"},
-		"a broken link": {func(t *testing.T, dir string) { require.NoError(t, os.Symlink("/no/such", dir)) }, "not a directory"},
-		"no parent":     {func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Dir(dir))) }, "no such file"},
+		"new":               {func(*testing.T, string) {}, ""},
+		"our own, existing": {func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(dir, 0o700)) }, ""},
+		"wrong mode":        {func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(dir, 0o755)) }, "mode is 0755, want 0700"},
+		"file":              {func(t *testing.T, dir string) { require.NoError(t, os.WriteFile(dir, nil, 0o700)) }, "not a directory"},
+		"symlink":           {func(t *testing.T, dir string) { require.NoError(t, os.Symlink(t.TempDir(), dir)) }, "not a directory"},
+		"broken symlink":    {func(t *testing.T, dir string) { require.NoError(t, os.Symlink("/no/such", dir)) }, "not a directory"},
+		"no parent":         {func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Dir(dir))) }, "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := at(t, filepath.Join(t.TempDir(), "parent", "run"))
@@ -70,8 +70,8 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-func TestCreateRefusesAnothersDirectory(t *testing.T) {
-	dir := "/proc/1" // belongs to root, if we do not
+func TestCreateRefusesDirectoryOfAnotherUser(t *testing.T) {
+	dir := "/proc/1" // belongs to root, unless the test runs as root
 	if os.Getuid() == 0 {
 		dir = filepath.Join(t.TempDir(), "run")
 		require.NoError(t, os.Mkdir(dir, 0o700))
@@ -153,7 +153,8 @@ func TestListenAndFind(t *testing.T) {
 	require.Equal(t, "/elsewhere", found)
 }
 
-// A socket that is bound and does not listen yet looks like one that a dead process left behind.
+// TestOnlyOneOfManyListens checks that only one of many concurrent listeners succeeds. A socket
+// that is bound and does not listen yet looks like a stale socket.
 func TestOnlyOneOfManyListens(t *testing.T) {
 	dir := at(t, filepath.Join(t.TempDir(), "run"))
 	_, err := Create()
@@ -176,12 +177,12 @@ func TestOnlyOneOfManyListens(t *testing.T) {
 		close(won)
 		require.Len(t, won, 1)
 		l := <-won
-		l.SetUnlinkOnClose(false) // the next ones find what a dead process left
+		l.SetUnlinkOnClose(false) // the next round finds a stale socket
 		require.NoError(t, l.Close())
 	}
 }
 
-func TestListenWantsAPrivateDirectory(t *testing.T) {
+func TestListenRequiresPrivateDirectory(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o755))
 	_, err := Listen(filepath.Join(dir, "s"))
@@ -220,8 +221,9 @@ func TestPeerCred(t *testing.T) {
 	require.Equal(t, os.Getpid(), pid)
 }
 
-// A listener whose queue is full is alive, so its socket must stay.
-func TestListenSparesABusySocket(t *testing.T) {
+// TestListenKeepsBusySocket checks that the socket of a listener whose queue is full is kept. The
+// listener is alive.
+func TestListenKeepsBusySocket(t *testing.T) {
 	dir := at(t, filepath.Join(t.TempDir(), "run"))
 	_, err := Create()
 	require.NoError(t, err)

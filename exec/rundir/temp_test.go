@@ -15,19 +15,19 @@ func TestTemp(t *testing.T) {
 
 	got, err := temp(dir, dir)
 	require.NoError(t, err)
-	require.Empty(t, got, "the usual one can be written")
+	require.Empty(t, got, "the usual directory is writable")
 	got, err = OwnTemp(dir)
 	require.NoError(t, err)
-	require.Equal(t, filepath.Join(dir, "tmp"), got, "but not shared")
+	require.Equal(t, filepath.Join(dir, "tmp"), got, "the usual directory is shared")
 	require.NoError(t, os.Remove(got))
 
 	t.Setenv("TMPDIR", missing)
 	got, err = temp(dir, missing)
 	require.NoError(t, err)
-	require.Empty(t, got, "the user's own, whatever it is")
+	require.Empty(t, got, "TMPDIR of the user is kept")
 	got, err = OwnTemp(dir)
 	require.NoError(t, err)
-	require.Empty(t, got, "the user's own, whatever it is")
+	require.Empty(t, got, "TMPDIR of the user is kept")
 	t.Setenv("TMPDIR", "")
 
 	for range 2 { // created, then found
@@ -42,5 +42,5 @@ func TestTemp(t *testing.T) {
 	require.NoError(t, os.Remove(got))
 	require.NoError(t, os.Symlink(t.TempDir(), got))
 	_, err = temp(dir, missing)
-	require.ErrorContains(t, err, "not a directory", "no link is followed")
+	require.ErrorContains(t, err, "not a directory", "a symlink is not followed")
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// TestFit checks that the answer fits into a frame, whatever the names of processes, and that
-// omitted processes are counted.
+// TestFit checks that the answer fits in a frame for any names of processes, and that omitted
+// processes are counted.
 func TestFit(t *testing.T) {
 	hostile := strings.Repeat("\x01", 15)
 	var sessions []wire.SessionRecord
@@ -41,7 +41,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestRanksComeFirst checks the order: a hang report is about ranks.
+// TestRanksComeFirst checks that ranks are listed first, because a hang report is about ranks.
 func TestRanksComeFirst(t *testing.T) {
 	var all []found
 	for i := range 1000 {

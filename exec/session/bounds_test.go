@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// linked returns a server that can start nothing, and the launcher's end of its link.
+// linked returns a server that cannot start processes, and the launcher's end of its link.
 func linked(t *testing.T, sessions int) (*Server, *net.UnixConn) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -55,7 +55,7 @@ func hello(t *testing.T, c net.Conn) {
 	send(t, c, wire.Hello, 0, wire.HelloRecord{ProtoMin: wire.ProtoMin, ProtoMax: wire.ProtoMax, LeaseSeconds: 60, Epoch: wire.Epoch{UID: "a"}})
 }
 
-// next reads frames up to the first one of a type.
+// next reads frames until the first frame of type typ.
 func next(t *testing.T, r *wire.Reader, typ wire.Type, rec any) {
 	for {
 		f, err := r.Next()
@@ -67,8 +67,9 @@ func next(t *testing.T, r *wire.Reader, typ wire.Type, rec any) {
 	}
 }
 
-// An error too long for a frame would end this connection and each one after it.
-func TestLongSentencesFitTheirRecord(t *testing.T) {
+// TestLongErrorsFitTheirRecord checks that a long error is cut. An error too long for a frame would
+// end this connection and each later one.
+func TestLongErrorsFitTheirRecord(t *testing.T) {
 	_, c := linked(t, 0)
 	hello(t, c)
 	r := wire.NewReader(c)
@@ -93,7 +94,7 @@ func TestManySessionsFitAWelcome(t *testing.T) {
 	require.Len(t, w.Sessions, 50)
 }
 
-func TestStrangeIDsAreRefused(t *testing.T) {
+func TestInvalidIDsAreRefused(t *testing.T) {
 	for _, id := range []string{"", "a b", "a\x00b", "a\nb", "ä", strings.Repeat("x", longestID+1)} {
 		require.False(t, validID(id), "%q", id)
 	}
@@ -102,7 +103,8 @@ func TestStrangeIDsAreRefused(t *testing.T) {
 	}
 }
 
-// A launcher that keeps asking and never reads is disconnected.
+// TestUnreadAnswersAreBounded checks that a launcher that keeps sending requests and never reads is
+// disconnected.
 func TestUnreadAnswersAreBounded(t *testing.T) {
 	_, c := linked(t, 0)
 	hello(t, c)
@@ -114,6 +116,6 @@ func TestUnreadAnswersAreBounded(t *testing.T) {
 			break
 		}
 	}
-	require.Error(t, err, "a million pings were taken")
-	require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "it was not cut off")
+	require.Error(t, err, "a million pings were accepted")
+	require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the launcher was not disconnected")
 }

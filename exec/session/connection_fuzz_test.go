@@ -50,7 +50,7 @@ func FuzzConnection(f *testing.F) {
 	cancel()
 	f.Fuzz(func(t *testing.T, b []byte) {
 		reaper := reap.New()
-		require.NoError(t, reaper.Run(ended)) // from now on it starts nothing
+		require.NoError(t, reaper.Run(ended)) // an ended Reaper starts no process
 		s := New(Config{Job: "job", Reaper: reaper, Log: slog.New(slog.DiscardHandler), Dir: "/"})
 		ours, theirs := pair(t)
 		defer theirs.Close()
@@ -68,7 +68,7 @@ func FuzzConnection(f *testing.F) {
 		s.stops.rush()
 		s.abandon()
 		s.wg.Wait()
-		require.NoError(t, ctx.Err(), "it hangs")
+		require.NoError(t, ctx.Err(), "the server hangs")
 		require.Zero(t, reaper.Running())
 	})
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// TestLaunchersSayTheGrace checks that a worker knows the grace that its launcher wants for
-// processes when somebody else stops the worker.
-func TestLaunchersSayTheGrace(t *testing.T) {
+// TestLaunchersSendTheGrace checks that a worker knows its launcher's grace for processes when the
+// worker is stopped by another cause.
+func TestLaunchersSendTheGrace(t *testing.T) {
 	s, c := linked(t, 0)
 	require.Zero(t, s.Grace())
 	send(t, c, wire.Hello, 0, wire.HelloRecord{ProtoMin: wire.ProtoMin, ProtoMax: wire.ProtoMax, LeaseSeconds: 60,

@@ -16,9 +16,10 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// The bridge ends with PID 1. So PID 1 does not exit before the launcher has its answer, which the
-// launcher shows by closing the connection.
-func TestTheAnswerToEndIsWaitedFor(t *testing.T) {
+// TestServerWaitsForLauncherToClose checks that PID 1 does not exit before the launcher has
+// received the answer to END, which the launcher shows by closing the connection. The bridge ends
+// with PID 1.
+func TestServerWaitsForLauncherToClose(t *testing.T) {
 	s, c := linked(t, 0)
 	hello(t, c)
 	r := wire.NewReader(bufio.NewReader(c))
@@ -31,7 +32,7 @@ func TestTheAnswerToEndIsWaitedFor(t *testing.T) {
 	}
 	select {
 	case <-s.Outcome():
-		t.Fatal("PID 1 exits while its answer may be on its way")
+		t.Fatal("PID 1 exits before the launcher has the answer")
 	case <-time.After(partTime / 10):
 	}
 	c.Close()
@@ -39,11 +40,11 @@ func TestTheAnswerToEndIsWaitedFor(t *testing.T) {
 	case o := <-s.Outcome():
 		require.Equal(t, JobOver, o)
 	case <-time.After(partTime / 2):
-		t.Fatal("PID 1 waits for somebody who has gone")
+		t.Fatal("PID 1 waits for a launcher that has disconnected")
 	}
 }
 
-func TestNobodyHoldsUpTheEnd(t *testing.T) {
+func TestServerEndsWithoutLaunchersClose(t *testing.T) {
 	s, c := linked(t, 0)
 	hello(t, c)
 	send(t, c, wire.End, 0, wire.EndRecord{})
@@ -51,13 +52,13 @@ func TestNobodyHoldsUpTheEnd(t *testing.T) {
 	case o := <-s.Outcome():
 		require.Equal(t, JobOver, o)
 	case <-time.After(10 * time.Second):
-		t.Fatal("a launcher that does not close holds PID 1 up")
+		t.Fatal("PID 1 waits for a launcher that does not close")
 	}
 }
 
-// Each write wakes everything on the way to the launcher, so the ends of a session and of its
-// outputs share one write.
-func TestAnEndIsOneWrite(t *testing.T) {
+// TestExitAndEOFShareAWrite checks that the ends of a session and of its outputs share one write,
+// because each write wakes everything between the worker and the launcher.
+func TestExitAndEOFShareAWrite(t *testing.T) {
 	_, c := linked(t, 0)
 	hello(t, c)
 	next(t, wire.NewReader(c), wire.Welcome, &wire.WelcomeRecord{})

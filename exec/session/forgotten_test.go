@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// A session that its launcher has forgotten does not exist for anybody, even while its processes
-// live on.
+// TestForgottenSessionIsUnknown checks that a session that its launcher has forgotten cannot be
+// opened again, even while its processes still run.
 func TestForgottenSessionIsUnknown(t *testing.T) {
 	s, c := linked(t, 1)
 	id := strings.Repeat("0", 32)
@@ -31,5 +31,5 @@ func TestForgottenSessionIsUnknown(t *testing.T) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	require.NotNil(t, s.sessions[id], "its processes are still known")
+	require.NotNil(t, s.sessions[id], "the server still tracks its processes")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// pair returns both ends of a connection: the Server's and its peer's.
+// pair returns both ends of a connection: the Server's end and its peer's.
 func pair(f testing.TB) (*net.UnixConn, *net.UnixConn) {
 	var ends [2]*net.UnixConn
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -35,8 +35,8 @@ func pair(f testing.TB) (*net.UnixConn, *net.UnixConn) {
 }
 
 // FuzzHandle gives hostile frames to a server with one session whose process has ended. No frame
-// may crash or block it, or make it hold more than the window. The server accepts no new sessions,
-// so it runs nothing.
+// may crash or block the server, or make it hold more than the window. The server accepts no new
+// sessions, so it runs nothing.
 func FuzzHandle(f *testing.F) {
 	add := func(frames ...wire.Frame) {
 		var b []byte
@@ -79,14 +79,14 @@ func FuzzHandle(f *testing.F) {
 				break
 			}
 			if fr.Type == wire.End {
-				continue // scans /proc: too slow here, and tested with real processes
+				continue // END scans /proc, too slow here; other tests cover it
 			}
 			if s.handle(c, fr) != nil {
 				break
 			}
 		}
 		if n, _ := x.stdout.Total(); n != 0 {
-			t.Fatal("output out of nothing")
+			t.Fatal("output without a process")
 		}
 	})
 }

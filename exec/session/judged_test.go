@@ -14,9 +14,9 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// TestRanksOfALauncherThatSaysZero checks which rank below a process is known to have failed when
-// the process has ended. torchrun is a shell script here; real launchers are also scripts.
-func TestRanksOfALauncherThatSaysZero(t *testing.T) {
+// TestFailedRankOfASuccessfulLauncher checks which rank below a process is known to have failed
+// when the process has ended. torchrun is a shell script here; real launchers are also scripts.
+func TestFailedRankOfASuccessfulLauncher(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "torchrun"), []byte("#!/bin/sh\neval \"$1\"\n"), 0o755))
 	reaper := reap.New()
@@ -26,13 +26,13 @@ func TestRanksOfALauncherThatSaysZero(t *testing.T) {
 		text string // script for torchrun
 		want *wire.RankRecord
 	}{
-		"a rank failed":            {`RANK=1 sh -c 'sleep 0.6; exit 3'; true`, &wire.RankRecord{Rank: "1", Code: 3}},
-		"one of two failed":        {`RANK=0 sh -c 'sleep 0.6; true' & RANK=1 sh -c 'sleep 0.6; exit 4'; wait`, &wire.RankRecord{Rank: "1", Code: 4}},
-		"its end took others":      {`RANK=0 sh -c 'sleep 0.6; kill $$' & RANK=1 sh -c 'sleep 0.6; exit 4'; wait`, &wire.RankRecord{Rank: "1", Code: 4}},
-		"all is well":              {`RANK=1 sh -c 'sleep 0.6; true'`, nil},
-		"ranks started anew":       {`RANK=1 sh -c 'sleep 0.6; exit 3'; RANK=1 sh -c 'sleep 0.6; true'`, nil},
-		"a helper of a rank":       {`RANK=1 sh -c 'sh -c "sleep 0.6; exit 3"; true'`, nil},
-		"something without a rank": {`sh -c 'sleep 0.6; exit 3'; true`, nil},
+		"a rank failed":                   {`RANK=1 sh -c 'sleep 0.6; exit 3'; true`, &wire.RankRecord{Rank: "1", Code: 3}},
+		"one of two failed":               {`RANK=0 sh -c 'sleep 0.6; true' & RANK=1 sh -c 'sleep 0.6; exit 4'; wait`, &wire.RankRecord{Rank: "1", Code: 4}},
+		"its failure killed the other":    {`RANK=0 sh -c 'sleep 0.6; kill $$' & RANK=1 sh -c 'sleep 0.6; exit 4'; wait`, &wire.RankRecord{Rank: "1", Code: 4}},
+		"all ranks succeeded":             {`RANK=1 sh -c 'sleep 0.6; true'`, nil},
+		"a restarted rank succeeded":      {`RANK=1 sh -c 'sleep 0.6; exit 3'; RANK=1 sh -c 'sleep 0.6; true'`, nil},
+		"a helper of a rank failed":       {`RANK=1 sh -c 'sh -c "sleep 0.6; exit 3"; true'`, nil},
+		"a process without a rank failed": {`sh -c 'sleep 0.6; exit 3'; true`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := New(Config{Reaper: reaper, Log: slog.New(slog.DiscardHandler), Dir: "/"})

@@ -13,8 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The worker starts an MPI daemon directly. The shell runs every other line.
-func TestWhoRunsALine(t *testing.T) {
+// TestCommandOf checks that the worker starts an MPI daemon directly, and that the shell runs every
+// other line.
+func TestCommandOf(t *testing.T) {
 	bin := t.TempDir()
 	for _, name := range []string{"orted", "prted", "hydra_bstrap_proxy", "worker"} {
 		require.NoError(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"), 0o755))
@@ -46,11 +47,12 @@ func TestWhoRunsALine(t *testing.T) {
 	}
 }
 
-// A line means the same to the shell whatever its length. execve would refuse these as one word.
+// TestLinesLongerThanAWord checks that a line means the same to the shell at any length. execve
+// would refuse these lines as one word.
 func TestLinesLongerThanAWord(t *testing.T) {
 	require.Equal(t, []string{"/bin/sh", "-c", "a b"}, shellArgv("a b"))
 	for _, size := range []int{maxWord, maxWord + 1, 200 << 10, 1 << 20} {
-		// Quotes, newlines and bytes that are not UTF-8 fall on every position of a cut.
+		// The line is cut at quotes, newlines and bytes that are not UTF-8.
 		noise := strings.Repeat("'a\\\"$1`\n\xff\u00e4 ", size/10)
 		quoted := "'" + strings.ReplaceAll(noise, "'", `'\''`) + "'"
 		argv := shellArgv("cat\necho $0 $#\nprintf %s " + quoted + "\nexit 7")

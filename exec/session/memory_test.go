@@ -13,7 +13,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Each kill is reported once, to sessions that it may have affected.
+// TestMemoryKillsAreReported checks that each kill is reported once, to the sessions that it may
+// have affected.
 func TestMemoryKillsAreReported(t *testing.T) {
 	root := t.TempDir()
 	kills := func(n string) {
@@ -29,10 +30,10 @@ func TestMemoryKillsAreReported(t *testing.T) {
 		s.observer.starvedLocked()
 		return len(s.observer.reports)
 	}
-	require.Zero(t, look(), "from before it began")
+	require.Zero(t, look(), "the kills happened before the observer started")
 	kills("3")
 	require.Equal(t, 1, look())
-	require.Equal(t, 1, look(), "told already")
+	require.Equal(t, 1, look(), "already reported")
 	require.Equal(t, wire.ReportMemory, s.observer.reports[0].Kind)
 	require.Equal(t, "a", s.observer.reports[0].Session)
 	kills("5")

@@ -25,12 +25,12 @@ import (
 // mpis records whether the daemons of an MPI leave the session that started them.
 var mpis = map[string]bool{"Open MPI 4": true, "Open MPI 5": false, "MPICH 4.0": false, "MPICH 4.2": false, "Intel MPI": false}
 
-// bond is a worker, a launcher's link to it, and the connection between them.
+// bond holds a worker, a launcher's link to it, and the connection between them.
 type bond struct {
 	t      *testing.T
 	server *Server
 	link   *link.Link
-	cut    atomic.Bool // no dial reaches the worker
+	cut    atomic.Bool // whether dials fail
 	ends   chan *session
 	lost   error
 }
@@ -49,7 +49,7 @@ func (b *bond) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 			return
 		}
 		if w, err := b.server.admit(ctx, c, hello); err == nil {
-			_ = c.serve(w) // its end is handled by the link
+			_ = c.serve(w) // the link handles the end of the connection
 		}
 		b.server.dropConn(c)
 	})
@@ -57,7 +57,7 @@ func (b *bond) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 }
 
 // begin replaces start: it starts a daemon that stays in its session until it is told to end, or
-// leaves it at once.
+// that leaves the session at once.
 func (b *bond) begin(x *session, spec wire.Spec) {
 	close(x.started)
 	x.stdout.End()
@@ -69,7 +69,7 @@ func (b *bond) begin(x *session, spec wire.Spec) {
 }
 
 // newBond returns a worker with --await, and a launcher with that lease. An open link is never
-// parked, like links to fake workers.
+// parked, as links to fake workers are not.
 func newBond(t *testing.T, await, lease time.Duration, open bool) *bond {
 	b := &bond{t: t, ends: make(chan *session, 1)}
 	b.server = New(Config{Reaper: reap.New(), Log: slog.New(slog.DiscardHandler), Dir: "/", Await: await})
@@ -93,7 +93,7 @@ func newBond(t *testing.T, await, lease time.Duration, open bool) *bond {
 	return b
 }
 
-// mpirun is a launch on the worker that takes that long.
+// mpirun simulates a launch on the worker that takes the given time.
 func (b *bond) mpirun(detaches bool, takes time.Duration) {
 	line := "stay"
 	if detaches {
@@ -116,7 +116,7 @@ func (b *bond) mpirun(detaches bool, takes time.Duration) {
 	require.NoError(b.t, err)
 }
 
-// outcome returns what the worker has decided so far, or -1 if it continues.
+// outcome returns the worker's decision so far, or -1 if the worker continues.
 func (b *bond) outcome() Outcome {
 	synctest.Wait()
 	select {
@@ -128,7 +128,7 @@ func (b *bond) outcome() Outcome {
 }
 
 // TestWorkersOutlivePauses checks that a worker with a live launcher stays, however long the
-// launcher pauses between and after launches, and that it gets the END.
+// launcher pauses between and after launches, and that the worker gets the END.
 func TestWorkersOutlivePauses(t *testing.T) {
 	pauses := []time.Duration{0, time.Minute, 2 * time.Minute, 15 * time.Minute}
 	workers := []struct {
@@ -155,7 +155,7 @@ func TestWorkersOutlivePauses(t *testing.T) {
 								}
 								b.mpirun(detaches, 3*time.Minute)
 								time.Sleep(after)
-								require.EqualValues(t, -1, b.outcome(), "the worker has given up")
+								require.EqualValues(t, -1, b.outcome(), "the worker has decided to end")
 								asked := time.Now()
 								require.NoError(t, b.link.End(t.Context(), keep, time.Second))
 								require.Less(t, time.Since(asked), 3*time.Second)
@@ -188,7 +188,7 @@ func TestWorkersOutliveCuts(t *testing.T) {
 					b.cut.Store(true)
 					b.link.Wake()
 					time.Sleep(cut)
-					require.EqualValues(t, -1, b.outcome(), "the worker has given up")
+					require.EqualValues(t, -1, b.outcome(), "the worker has decided to end")
 					b.cut.Store(false)
 					b.mpirun(true, time.Second)
 					require.NoError(t, b.link.End(t.Context(), false, time.Second))
@@ -198,8 +198,8 @@ func TestWorkersOutliveCuts(t *testing.T) {
 	}
 }
 
-// TestWorkersGiveUp checks that a worker whose launcher is gone for good waits for the lease that
-// it was last told, or --await, and no longer.
+// TestWorkersGiveUp checks that a worker whose launcher is lost waits for the last lease that it
+// received, or for --await, and no longer.
 func TestWorkersGiveUp(t *testing.T) {
 	for _, row := range []struct {
 		name                  string
@@ -208,9 +208,9 @@ func TestWorkersGiveUp(t *testing.T) {
 	}{
 		{"fake", time.Minute, 5 * time.Minute, time.Minute, true},
 		{"open link", 10 * time.Minute, 0, 15 * time.Minute, false},
-		{"open link, patient", 20 * time.Minute, 0, 20 * time.Minute, false},
+		{"open link, long --await", 20 * time.Minute, 0, 20 * time.Minute, false},
 		{"parked link", 10 * time.Minute, 5 * time.Minute, time.Hour, false},
-		{"parked link, patient", 2 * time.Hour, 5 * time.Minute, 2 * time.Hour, false},
+		{"parked link, long --await", 2 * time.Hour, 5 * time.Minute, 2 * time.Hour, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -33,7 +33,7 @@ func TestZombieOf(t *testing.T) {
 			require.NoError(t, cmd.Start())
 			key := being{cmd.Process.Pid, startOf(t, cmd.Process.Pid)}
 			_, ok := zombieOf(key)
-			require.False(t, ok, "it lives")
+			require.False(t, ok, "the process still runs")
 
 			_, err = in.Write([]byte("go\n"))
 			require.NoError(t, err)
@@ -42,11 +42,11 @@ func TestZombieOf(t *testing.T) {
 			require.True(t, ok)
 			require.Equal(t, row.want, st)
 			_, ok = zombieOf(being{key.pid, key.start + 1})
-			require.False(t, ok, "another process of that number")
+			require.False(t, ok, "another process with that pid")
 
 			_ = cmd.Wait() // its exit code has been checked
 			_, ok = zombieOf(key)
-			require.False(t, ok, "it is collected")
+			require.False(t, ok, "the process is collected")
 		})
 	}
 }
@@ -60,7 +60,7 @@ func startOf(t *testing.T, pid int) uint64 {
 	return start
 }
 
-// TestRanksUnseen checks that ranks which ended before they were seen are counted.
+// TestRanksUnseen checks that ranks that ended before they were seen are counted.
 func TestRanksUnseen(t *testing.T) {
 	type seen struct {
 		rank  string
@@ -71,13 +71,13 @@ func TestRanksUnseen(t *testing.T) {
 		lost []kind
 		want int
 	}{
-		"all were seen":                          {[]seen{{"2", 2}, {"3", 2}, {"3", 0}}, nil, 0},
-		"one was not":                            {[]seen{{"2", 2}}, nil, 1},
-		"one was seen, but not its end":          {[]seen{{"2", 1}}, []kind{ofRank}, 1},
-		"a helper of the daemon was lost":        {[]seen{{"2", 1}}, []kind{ofUnborn}, 0},
-		"none was seen, and a child was lost":    {nil, []kind{ofUnborn, ofDaemon}, 1},
-		"an MPI that does not tell their number": {[]seen{{"2", 0}}, nil, 0},
-		"without a number":                       {[]seen{{"", 2}}, nil, 0},
+		"all were seen":                       {[]seen{{"2", 2}, {"3", 2}, {"3", 0}}, nil, 0},
+		"one was not seen":                    {[]seen{{"2", 2}}, nil, 1},
+		"the end of one was not seen":         {[]seen{{"2", 1}}, []kind{ofRank}, 1},
+		"a helper of the daemon was lost":     {[]seen{{"2", 1}}, []kind{ofUnborn}, 0},
+		"none was seen, and a child was lost": {nil, []kind{ofUnborn, ofDaemon}, 1},
+		"an MPI that does not set the number": {[]seen{{"2", 0}}, nil, 0},
+		"without a number":                    {[]seen{{"", 2}}, nil, 0},
 	} {
 		var r ranksSeen
 		for _, one := range row.seen {
@@ -90,8 +90,8 @@ func TestRanksUnseen(t *testing.T) {
 	}
 }
 
-// TestASessionWithoutANumberedRank checks a daemon's child without a rank number. It may have been
-// a helper, so the rank itself has not been seen.
+// TestASessionWithoutANumberedRank checks a daemon's child without a rank number. The child may
+// have been a helper, so the rank itself has not been seen.
 func TestASessionWithoutANumberedRank(t *testing.T) {
 	for name, row := range map[string]struct {
 		x    *session
@@ -107,18 +107,18 @@ func TestASessionWithoutANumberedRank(t *testing.T) {
 	}
 }
 
-// TestARankThatEndsInAStop checks a rank that failed just before its session was stopped. It may be
-// the first failure, so it is not reported as a victim.
+// TestARankThatEndsInAStop checks a rank that failed just before its session was stopped. That may
+// be the first failure, so the rank is not reported as a victim.
 func TestARankThatEndsInAStop(t *testing.T) {
 	for name, row := range map[string]struct {
 		st   reap.Status
 		want int
 	}{
-		"by the stop":      {reap.Status{Code: 143, Signal: syscall.SIGTERM}, 0},
+		"TERM of the stop": {reap.Status{Code: 143, Signal: syscall.SIGTERM}, 0},
 		"killed":           {reap.Status{Code: 137, Signal: syscall.SIGKILL}, 0},
-		"well":             {reap.Status{}, 0},
-		"with a code":      {reap.Status{Code: 3}, 1},
-		"by its own fault": {reap.Status{Code: 139, Signal: syscall.SIGSEGV}, 1},
+		"success":          {reap.Status{}, 0},
+		"exit code":        {reap.Status{Code: 3}, 1},
+		"crash":            {reap.Status{Code: 139, Signal: syscall.SIGSEGV}, 1},
 	} {
 		x, key := &session{}, being{1, 2}
 		x.ours.Store(true)

@@ -10,7 +10,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Looks begin early while a line that may start daemons is running.
+// TestSoonestLook checks that the first look is early while a line that may start daemons is
+// running.
 func TestSoonestLook(t *testing.T) {
 	s, _ := linked(t, 2)
 	require.Equal(t, lastLook, s.observer.soonestLook())

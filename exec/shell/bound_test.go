@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Parsing a line takes memory, and so time, proportional to its length, whatever its words contain.
+// TestLongLines checks that parsing a line takes memory, and so time, proportional to its length,
+// for words of any kind.
 func TestLongLines(t *testing.T) {
 	const size = 256 << 10
 	for name, unit := range map[string]string{
@@ -37,14 +38,14 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// Expansions that would grow without end are rejected, and soon.
+// TestBounds checks that expansions that would grow without limit are rejected soon.
 func TestBounds(t *testing.T) {
 	doubling := "A0=xxxxxxxxxxxxxxxx;"
 	for i := range 60 {
 		doubling += strings.NewReplacer("N", string(rune('a'+i/26))+string(rune('a'+i%26)), "P", "A0").Replace("N=$P$P;P=$N;")
 	}
 	for name, line := range map[string]string{
-		"a line": "echo " + strings.Repeat("a", maxLine), "doubling": doubling + "true",
+		"long line": "echo " + strings.Repeat("a", maxLine), "doubling": doubling + "true",
 		"words":   "A=" + strings.Repeat("x", 1<<16) + ";echo" + strings.Repeat(" $A", 1<<10),
 		"exports": "A=" + strings.Repeat("x", 1<<16) + strings.Repeat(";export A", 1<<10),
 	} {

@@ -51,7 +51,7 @@ func TestLinesOfRealLaunchers(t *testing.T) {
 			`/opt/intel/bin//hydra_bstrap_proxy --upstream-host launcher --upstream-port 4000 --pgid 0 --launcher rsh --time-left -1 /opt/intel/bin/hydra_pmi_proxy --usize -1`,
 			Command{Argv: []string{"/opt/intel/bin//hydra_bstrap_proxy", "--upstream-host", "launcher", "--upstream-port", "4000", "--pgid", "0", "--launcher", "rsh", "--time-left", "-1", "/opt/intel/bin/hydra_pmi_proxy", "--usize", "-1"}},
 		},
-		"Horovod's check": {`true`, Command{Argv: []string{"true"}}},
+		"Horovod's host check": {`true`, Command{Argv: []string{"true"}}},
 		"Horovod": {
 			"cd " + work + ` > /dev/null 2>&1 ; env HOROVOD_HOSTNAME=127.0.0.2 PS1='a "b" $c' python3 train.py`,
 			Command{
@@ -59,7 +59,7 @@ func TestLinesOfRealLaunchers(t *testing.T) {
 				Argv: []string{"env", "HOROVOD_HOSTNAME=127.0.0.2", `PS1=a "b" $c`, "python3", "train.py"},
 			},
 		},
-		"Horovod, directory that is not there": {
+		"Horovod, missing directory": {
 			"cd /no/such/dir > /dev/null 2>&1 ; python3 train.py", Command{Argv: []string{"python3", "train.py"}},
 		},
 		"DeepSpeed over pdsh": {
@@ -69,11 +69,11 @@ func TestLinesOfRealLaunchers(t *testing.T) {
 				Argv: []string{"/usr/bin/python3", "-u", "-m", "deepspeed.launcher.launch", "--world_info=eyJh", "--node_rank=0", "--master_addr=192.0.2.1", "--master_port=29500", "script.py", "--lr", "0.1"},
 			},
 		},
-		"variable before the command":  {`A=1 B="$HOME/x" exec prog $A`, Command{Env: []string{"A=1", "B=/root/x"}, Argv: []string{"prog"}}},
-		"a variable of the shell only": {`A=1; prog $A`, Command{Argv: []string{"prog", "1"}}},
-		"nothing":                      {"  \n ", Command{}},
-		"a trailing semicolon":         {"prog ;", Command{Argv: []string{"prog"}}},
-		"empty words":                  {`prog "" '' "$NONE" $NONE`, Command{Argv: []string{"prog", "", "", ""}}},
+		"variable before the command":     {`A=1 B="$HOME/x" exec prog $A`, Command{Env: []string{"A=1", "B=/root/x"}, Argv: []string{"prog"}}},
+		"a variable that is not exported": {`A=1; prog $A`, Command{Argv: []string{"prog", "1"}}},
+		"nothing":                         {"  \n ", Command{}},
+		"a trailing semicolon":            {"prog ;", Command{Argv: []string{"prog"}}},
+		"empty words":                     {`prog "" '' "$NONE" $NONE`, Command{Argv: []string{"prog", "", "", ""}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := Parse(c.line)
@@ -139,7 +139,7 @@ func TestRefusalsNameTheConstruct(t *testing.T) {
 	}
 }
 
-func TestProfileIsRefusedWhereItExists(t *testing.T) {
+func TestExistingProfileIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	p, err := Parse(profilePrefix + " orted )")
 	require.NoError(t, err)
@@ -185,7 +185,7 @@ func FuzzParse(f *testing.F) {
 		if p, err := Parse(line); err == nil {
 			_, _ = p.Command([]string{"HOME=/", "D=x y"}, "/")
 		}
-		// In single quotes, any words come back unchanged.
+		// In single quotes, any words are returned unchanged.
 		if !strings.Contains(line, "\x00") {
 			p, err := Parse("exec prog " + "'" + strings.ReplaceAll(line, "'", `'\''`) + "'")
 			require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pieces are the words of the generator: pieces of shell, some of which sh or our shell rejects.
+// pieces holds the words of the generator: pieces of shell, some of which sh or our shell rejects.
 var pieces = []string{
 	"a", "b-c", "/x/y", "1", "=", "A=", "A=1", "B=$A", ":", ".", ",", "%", "^", "@", "+", "-", "]", "}", "{", "!",
 	"$A", "${B}", "$SP", "$EMPTY", "$NONE", "$", "\\", `\"`, `\'`, `\$`, `\\`, `\ `, `\a`, "#", "~",
@@ -31,7 +31,7 @@ func randomLine(r *rand.Rand) string {
 }
 
 // TestAgreesWithSh checks that sh gives every accepted line the same meaning. The command of a line
-// is printf or env, so that sh itself shows argv or environment.
+// is printf or env, so that sh itself prints the arguments or the environment.
 func TestAgreesWithSh(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	require.NoError(t, err)
@@ -40,7 +40,7 @@ func TestAgreesWithSh(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	env := []string{"A=one", "B=", "SP= two  words ", "EMPTY=", "PATH=/usr/bin:/bin", "HOME=/"}
 
-	for _, line := range []string{ // found in the past
+	for _, line := range []string{ // lines that failed in the past
 		`export A=x B=x$A; env -0`, `export B=x$A A=x; env -0`, `A=x B=x$A; export A B; env -0`, `export A=x A; env -0`, `export NEW A=x NEW=y$A NEW; env -0`,
 	} {
 		require.True(t, agrees(t, sh, env, line))
@@ -62,7 +62,7 @@ func TestAgreesWithSh(t *testing.T) {
 			break
 		}
 	}
-	require.GreaterOrEqual(t, ran, 300, "the generator must make lines that run")
+	require.GreaterOrEqual(t, ran, 300, "the generator must make enough lines that run")
 }
 
 // agrees compares an accepted line with the result of sh. It returns false if the line is rejected
@@ -80,7 +80,7 @@ func agrees(t *testing.T, sh string, env []string, line string) bool {
 	theirs := exec.Command(sh, "-c", line)
 	theirs.Env, theirs.Dir = env, "/"
 	want, err := theirs.Output()
-	require.NoError(t, err, "sh refuses what we accept: %q", line)
+	require.NoError(t, err, "sh rejects a line that we accept: %q", line)
 	ours := exec.Command(c.Argv[0], c.Argv[1:]...)
 	ours.Env, ours.Dir = append(append([]string{}, env...), c.Env...), "/"
 	if c.Dir != "" {
@@ -92,7 +92,7 @@ func agrees(t *testing.T, sh string, env []string, line string) bool {
 	return true
 }
 
-// view splits a listing at its NULs. For an environment it leaves out what sh itself sets.
+// view splits a listing at its NULs. It omits the variables that sh itself sets.
 func view(out []byte, c Command) []string {
 	list := strings.Split(string(out), "\x00")
 	if c.Argv[0] == "printf" {

@@ -14,7 +14,7 @@ import (
 )
 
 // script is a listener that answers each Accept with the next of its errors; nil is a connection.
-// After the last it waits for its end.
+// After the last error, Accept waits until the listener is closed.
 type script struct {
 	net.Listener
 	errs   []error
@@ -37,8 +37,8 @@ func (s *script) Accept() (net.Conn, error) {
 	return ours, nil
 }
 
-// play runs Accept against errs. It returns how many connections arrived, what Accept reported, the
-// time until the last of errs, and the error.
+// play runs Accept against errs. It returns the number of connections that arrived, the errors that
+// Accept reported, the time until the last of errs, and the error of Accept.
 func play(t *testing.T, errs ...error) (taken int, told []error, took time.Duration, err error) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -58,13 +58,13 @@ func play(t *testing.T, errs ...error) (taken int, told []error, took time.Durat
 	return taken, told, took, err
 }
 
-func TestAcceptGoesOnAfterAShortage(t *testing.T) {
+func TestAcceptContinuesAfterShortage(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.ECONNABORTED,
 		syscall.EINTR, syscall.EAGAIN, syscall.ENOSPC} {
 		taken, told, _, err := play(t, nil, errno, errno, nil, nil, errno, nil)
 		require.NoError(t, err, errno)
 		require.Equal(t, 4, taken, errno)
-		require.Len(t, told, 4, "each row of errors and its end are told once")
+		require.Len(t, told, 4, "each series of errors and its end are reported once")
 		require.ErrorIs(t, told[0], errno)
 		require.NoError(t, told[1])
 	}
@@ -91,7 +91,7 @@ func TestAcceptPausesBetweenErrors(t *testing.T) {
 	require.Less(t, took, 100*lastPause)
 }
 
-// withheld is a listener whose poller has lost a connection. It returns the connection on the next
+// withheld is a listener whose poller has lost a connection. It returns an error on the second
 // Accept.
 type withheld struct {
 	net.Listener
@@ -106,14 +106,14 @@ func (w *withheld) Accept() (net.Conn, error) {
 		time.Sleep(time.Until(w.deadline))
 		return nil, os.ErrDeadlineExceeded
 	}
-	return nil, errors.New("asked again")
+	return nil, errors.New("second Accept")
 }
 
-func TestAcceptLooksAgain(t *testing.T) {
+func TestAcceptPolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		err := Accept(t.Context(), &withheld{}, nil, nil)
-		require.ErrorContains(t, err, "asked again")
+		require.ErrorContains(t, err, "second Accept")
 		require.Equal(t, lookAgain, time.Since(began))
 	})
 }
@@ -135,10 +135,10 @@ func TestHintInASentence(t *testing.T) {
 	require.Empty(t, HintIn(""))
 }
 
-// hinted is an error with a hint for its usual cause.
+// hinted is an error with a hint about its usual cause.
 type hinted struct{ error }
 
-func (hinted) Hint() string    { return "the usual way" }
+func (hinted) Hint() string    { return "the usual hint" }
 func (h hinted) Unwrap() error { return h.error }
 
 func TestWay(t *testing.T) {
@@ -148,11 +148,11 @@ func TestWay(t *testing.T) {
 	}{
 		{nil, ""},
 		{errors.New("other"), ""},
-		{hinted{syscall.EACCES}, "the usual way"},
+		{hinted{syscall.EACCES}, "the usual hint"},
 		{hinted{syscall.EMFILE}, "raise the limit of open files: ulimit -n 65536"},
 		{errors.Join(syscall.ENOENT, hinted{errors.Join(syscall.ENFILE)}), Hint(syscall.ENFILE)},
 		{hinted{syscall.ENOMEM}, Hint(syscall.ENOMEM)},
-		{hinted{syscall.ENOSPC}, "the usual way"}, // the error says where
+		{hinted{syscall.ENOSPC}, "the usual hint"}, // the error has a more specific hint
 		{syscall.ENOSPC, Hint(syscall.ENOSPC)},
 	} {
 		require.Equal(t, c.want, Way(c.err), "%v", c.err)

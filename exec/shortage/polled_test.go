@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPolled uses a regular file, which epoll does not accept.
+// TestPolled checks a pipe, and a regular file, which epoll does not accept.
 func TestPolled(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
@@ -24,5 +24,5 @@ func TestPolled(t *testing.T) {
 	require.ErrorIs(t, err, errNotPolled)
 	require.Contains(t, Way(err), "fs.epoll.max_user_watches")
 	require.Contains(t, HintIn("make pipe: "+err.Error()), "fs.epoll.max_user_watches")
-	require.ErrorIs(t, plain.Close(), os.ErrClosed, "it is closed")
+	require.ErrorIs(t, plain.Close(), os.ErrClosed, "the file is already closed")
 }

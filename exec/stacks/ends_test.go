@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/exec/stacks"
 )
 
-// ignored reports whether a process ignores all of those signals.
+// ignored reports whether a process ignores all the given signals.
 func ignored(t *testing.T, p reap.Proc, signals ...syscall.Signal) bool {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID))
 	require.NoError(t, err)
@@ -33,9 +33,10 @@ func ignored(t *testing.T, p reap.Proc, signals ...syscall.Signal) bool {
 	return true
 }
 
-// Python restores signal handlers before it ends, and libraries end after that, like MPI_Finalize
-// of mpi4py. A signal at that time kills no process.
-func TestAPythonThatEndsIsNotKilled(t *testing.T) {
+// TestEndingPythonIsNotKilled checks that a signal does not kill a Python process that is ending.
+// Python restores signal handlers before it ends, and libraries, such as MPI_Finalize of mpi4py,
+// end after that.
+func TestEndingPythonIsNotKilled(t *testing.T) {
 	p := python(t, `
 import ctypes
 libc = ctypes.CDLL(None)
@@ -50,8 +51,9 @@ print('on', flush=True)
 	require.False(t, stacks.Nudge(p))
 }
 
-// A process may become another program after the check, while the previous process is asked.
-func TestAProgramThatHasComeInItsPlaceIsNotKilled(t *testing.T) {
+// TestReplacedProgramIsNotKilled checks a process that becomes another program after the check,
+// while Take waits for the process before it.
+func TestReplacedProgramIsNotKilled(t *testing.T) {
 	p := python(t, `
 import os, signal, time
 pid = os.fork()
@@ -65,7 +67,7 @@ time.sleep(1000)
 	child := childOf(t, p)
 	got := take(t, 2*time.Second, p, child)
 	require.Equal(t, "no answer in time", got[0].Why)
-	require.NotEqual(t, "no answer in time", got[1].Why, "it was asked")
+	require.NotEqual(t, "no answer in time", got[1].Why, "the new program got no signal")
 	require.True(t, look(t, child.PID).Alive())
 	require.Equal(t, "sleep", look(t, child.PID).Comm)
 }

@@ -41,14 +41,15 @@ func flights(t *testing.T, limit time.Duration, procs ...reap.Proc) []stacks.Fli
 	return stacks.Flights(ctx, procs)
 }
 
-// rankOf starts a Python rank in a directory with this environment.
+// rankOf starts a Python rank in a directory with the given environment.
 func rankOf(t *testing.T, dir, script string, env ...string) reap.Proc {
 	cmd := exec.Command("python3", "-c", script)
 	cmd.Dir, cmd.Env = dir, append(env, "PATH="+os.Getenv("PATH"), "RANK=3")
 	return begin(t, cmd)
 }
 
-// A rank with a flight recorder writes the dump to the configured path, each time again.
+// TestFlightRecorder checks that a rank with a flight recorder writes the dump to the configured
+// path, each time again.
 func TestFlightRecorder(t *testing.T) {
 	for name, prefix := range map[string]string{"whole path": t.TempDir() + "/", "relative path": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -68,21 +69,22 @@ func TestFlightRecorder(t *testing.T) {
 	}
 }
 
-// The rank's word about its pipe is not trusted, and no call waits for it.
+// TestNoFlightRecorder checks that a rank's settings for its pipe are not trusted, and that no call
+// waits for the pipe.
 func TestNoFlightRecorder(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
 		limit  time.Duration
 		why    string
 	}{
-		"no pipe":            {"", 20 * time.Second, "its pipe: no such file or directory"},
-		"nobody reads":       {"os.mkfifo('fr3.pipe')", 20 * time.Second, "nothing reads its pipe"},
-		"a file":             {"open('fr3.pipe', 'w').close()", 20 * time.Second, "its path is not a pipe"},
-		"a link":             {"os.mkfifo('p'); f = os.open('p', os.O_RDWR); os.symlink('p', 'fr3.pipe')", 20 * time.Second, "its path is not a pipe"},
-		"never dumps":        {"os.mkfifo('fr3.pipe'); f = os.open('fr3.pipe', os.O_RDWR)", 300 * time.Millisecond, "no dump came in time"},
-		"an old dump":        {"open('trace_3', 'w').write('x'); os.mkfifo('fr3.pipe'); f = os.open('fr3.pipe', os.O_RDWR)", 300 * time.Millisecond, "no dump came in time"},
-		"a dump as a link":   {"os.symlink('/etc/passwd', 'trace_3'); os.mkfifo('fr3.pipe'); f = os.open('fr3.pipe', os.O_RDWR)", 300 * time.Millisecond, "no dump came in time"},
-		"a pipe that's full": {"os.mkfifo('fr3.pipe'); f = os.open('fr3.pipe', os.O_RDWR | os.O_NONBLOCK); os.write(f, b'x' * 65536)", 300 * time.Millisecond, "no dump came in time"},
+		"no pipe":           {"", 20 * time.Second, "its pipe: no such file or directory"},
+		"no reader":         {"os.mkfifo('fr3.pipe')", 20 * time.Second, "nothing reads its pipe"},
+		"a regular file":    {"open('fr3.pipe', 'w').close()", 20 * time.Second, "its path is not a pipe"},
+		"a symlink":         {"os.mkfifo('p'); f = os.open('p', os.O_RDWR); os.symlink('p', 'fr3.pipe')", 20 * time.Second, "its path is not a pipe"},
+		"never dumps":       {"os.mkfifo('fr3.pipe'); f = os.open('fr3.pipe', os.O_RDWR)", 300 * time.Millisecond, "no dump came in time"},
+		"an old dump":       {"open('trace_3', 'w').write('x'); os.mkfifo('fr3.pipe'); f = os.open('fr3.pipe', os.O_RDWR)", 300 * time.Millisecond, "no dump came in time"},
+		"a symlink as dump": {"os.symlink('/etc/passwd', 'trace_3'); os.mkfifo('fr3.pipe'); f = os.open('fr3.pipe', os.O_RDWR)", 300 * time.Millisecond, "no dump came in time"},
+		"a full pipe":       {"os.mkfifo('fr3.pipe'); f = os.open('fr3.pipe', os.O_RDWR | os.O_NONBLOCK); os.write(f, b'x' * 65536)", 300 * time.Millisecond, "no dump came in time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -12,7 +12,8 @@ import (
 	"github.com/musterhq/muster/exec/stacks"
 )
 
-// The module and this package use the same signal. The image's own module runs after ours.
+// TestTheModule checks that the module and this package use the same signals, and that the image's
+// own module runs after ours.
 func TestTheModule(t *testing.T) {
 	ours, theirs := t.TempDir(), t.TempDir()
 	require.NoError(t, stacks.Lay(ours))
@@ -28,7 +29,7 @@ func TestTheModule(t *testing.T) {
 		require.NoError(t, err, "%s", out)
 		require.Equal(t, "theirs sitecustomize\n[240]\n", string(out), name)
 	}
-	// With few descriptors Python still starts.
+	// Python still starts with few descriptors.
 	cmd := exec.Command("sh", "-c", "ulimit -n 64; exec python3 -c 'print(1)'")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PYTHONPATH=" + ours, "PYTHONDONTWRITEBYTECODE=1"}
 	out, err := cmd.CombinedOutput()

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMPICallIn checks lines that only call MPI, and lines that may do something else.
+// TestMPICallIn checks lines that only call MPI, and lines that may also do something else.
 func TestMPICallIn(t *testing.T) {
 	for line, want := range map[string]string{
 		"comm.Recv(buf, source=left)":                                   "Recv",

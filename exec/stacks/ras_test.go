@@ -18,8 +18,8 @@ import (
 	"github.com/musterhq/muster/exec/stacks"
 )
 
-// service simulates a rank with NCCL: it has a library of that name mapped, and answers on
-// NCCL_RAS_ADDR like rasClientRun of NCCL.
+// service simulates a rank with NCCL: it maps a library with the name of NCCL's, and answers on
+// NCCL_RAS_ADDR as NCCL's rasClientRun does.
 const service = `
 import mmap, os, socket, time
 with open(os.environ["LIBRARY"], "w+b") as f:
@@ -60,11 +60,11 @@ func TestRAS(t *testing.T) {
 		env     []string
 		want    string
 	}{
-		"answers":              {"libnccl.so.2", []string{"STATUS=" + status}, status},
-		"no library of NCCL":   {"libmine.so.2", []string{"STATUS=" + status}, ""},
-		"another protocol":     {"libnccl.so.2", []string{"STATUS=x", "SAY=HTTP/1.0 400 Bad Request\n"}, ""},
-		"says nothing at once": {"libnccl.so.2", []string{"STATUS=" + status, "STAYS=1"}, status},
-		"without an end":       {"libnccl.so.2", []string{"STATUS=" + fmt.Sprintf("%090000d", 0)}, ""},
+		"answers":            {"libnccl.so.2", []string{"STATUS=" + status}, status},
+		"not NCCL's library": {"libmine.so.2", []string{"STATUS=" + status}, ""},
+		"another protocol":   {"libnccl.so.2", []string{"STATUS=x", "SAY=HTTP/1.0 400 Bad Request\n"}, ""},
+		"stays connected":    {"libnccl.so.2", []string{"STATUS=" + status, "STAYS=1"}, status},
+		"endless answer":     {"libnccl.so.2", []string{"STATUS=" + fmt.Sprintf("%090000d", 0)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,7 +72,7 @@ func TestRAS(t *testing.T) {
 			began := time.Now()
 			got := stacks.RAS(context.Background(), []reap.Proc{native(t), p})
 			require.Less(t, time.Since(began), 5*time.Second)
-			if name == "without an end" {
+			if name == "endless answer" {
 				require.Greater(t, len(got), 15<<10)
 				require.LessOrEqual(t, len(got), 16<<10)
 				return
@@ -82,7 +82,7 @@ func TestRAS(t *testing.T) {
 	}
 }
 
-// The port of another process of the machine is not used.
+// TestRASOfAnotherProcess checks that the port of another process on the machine is not used.
 func TestRASOfAnotherProcess(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -97,5 +97,5 @@ time.sleep(1000)`, "NCCL_RAS_ADDR=localhost:"+strconv.Itoa(l.Addr().(*net.TCPAdd
 	require.Empty(t, stacks.RAS(context.Background(), []reap.Proc{p}))
 	require.NoError(t, l.(*net.TCPListener).SetDeadline(time.Now().Add(50*time.Millisecond)))
 	_, err = l.Accept()
-	require.ErrorIs(t, err, os.ErrDeadlineExceeded, "nobody has called")
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded, "the port was used")
 }

@@ -20,7 +20,8 @@ import (
 	"github.com/musterhq/muster/exec/stacks"
 )
 
-// python runs a script with the module first in its path, and waits until it has printed a line.
+// python runs a script with the module first in its path, and waits until the script has printed a
+// line.
 func python(t *testing.T, script string, flags ...string) reap.Proc {
 	dir := t.TempDir()
 	require.NoError(t, stacks.Lay(dir))
@@ -56,23 +57,24 @@ func take(t *testing.T, limit time.Duration, procs ...reap.Proc) []stacks.Stack 
 	return stacks.Take(ctx, procs)
 }
 
-// Take does not wait for a rank that ends without an answer, for example because its mpirun kills
-// it.
-func TestOneThatEndsIsNotWaitedFor(t *testing.T) {
+// TestTakeSkipsEndedRanks checks that Take does not wait for a rank that ends without an answer,
+// for example because its mpirun kills it.
+func TestTakeSkipsEndedRanks(t *testing.T) {
 	p := python(t, "import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, {59})\nprint('on', flush=True)\ntime.sleep(0.5)")
 	began := time.Now()
 	require.Equal(t, "it has ended", take(t, time.Minute, p)[0].Why)
 	require.Less(t, time.Since(began), 30*time.Second)
 }
 
-// A rank anywhere in Python or below it reports its line, twice, and lives on.
-func TestPythonTellsWhereItIs(t *testing.T) {
+// TestPythonReportsItsStack checks that a rank reports its line twice and keeps running, whether it
+// is in Python code or in C code below.
+func TestPythonReportsItsStack(t *testing.T) {
 	for name, wait := range map[string]string{
 		"sleeps":              "time.sleep(1000)",
 		"waits for a lock":    "l = threading.Lock(); l.acquire(); l.acquire()",
 		"C code has the GIL":  "\n    while True: ctypes.PyDLL(None).sleep(1000)",
 		"reads from a pipe":   "os.read(os.pipe()[0], 1)",
-		"computes for ever":   "\n    while True: pass",
+		"computes forever":    "\n    while True: pass",
 		"waits for a thread":  "t = threading.Thread(target=time.sleep, args=(1000,)); t.start(); t.join()",
 		"accepts connections": "s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); s.accept()",
 	} {
@@ -90,8 +92,9 @@ func TestPythonTellsWhereItIs(t *testing.T) {
 	}
 }
 
-// If no stack can be taken, the result says why, and no process is killed.
-func TestWhatCannotBeTakenSaysWhy(t *testing.T) {
+// TestMissingStackHasReason checks that, if no stack can be taken, the result says why, and no
+// process is killed.
+func TestMissingStackHasReason(t *testing.T) {
 	forged := `
 import ctypes, os, signal, sys, time
 ctypes.CDLL(None).signal(59, ctypes.cast(ctypes.CDLL(None).abort, ctypes.c_void_p))
@@ -121,13 +124,13 @@ time.sleep(1000)
 		"its file was closed": {func(t *testing.T) reap.Proc {
 			return python(t, "import os, time; os.closerange(3, 300); print('on', flush=True); time.sleep(1000)")
 		}, "no faulthandler: "},
-		"its file is another one": {func(t *testing.T) reap.Proc {
+		"its file was replaced": {func(t *testing.T) reap.Proc {
 			return python(t, "import os, time; os.dup2(os.open('/etc/passwd', os.O_RDONLY), 240); print('on', flush=True); time.sleep(1000)")
 		}, "no faulthandler: "},
-		"a handler of its own and no file": {func(t *testing.T) reap.Proc {
+		"another handler and no file": {func(t *testing.T) reap.Proc {
 			return python(t, fmt.Sprintf(forged, ""), "-I")
 		}, "no faulthandler: "},
-		"a file on disk with the name": {func(t *testing.T) reap.Proc {
+		"a regular file on disk": {func(t *testing.T) reap.Proc {
 			return python(t, fmt.Sprintf(forged, "os.dup2(os.open('/etc/passwd', os.O_PATH), 240)"), "-I")
 		}, "no faulthandler: "},
 		"a fifo": {func(t *testing.T) reap.Proc {
@@ -145,8 +148,9 @@ time.sleep(1000)
 	}
 }
 
-// A process that has ended, or whose pid another process has now, gets no signal.
-func TestAProcessThatIsNoMoreGetsNoSignal(t *testing.T) {
+// TestEndedProcessGetsNoSignal checks that a process that has ended gets no signal, nor does
+// another process that now has its pid.
+func TestEndedProcessGetsNoSignal(t *testing.T) {
 	p := python(t, "import time; print('on', flush=True); time.sleep(1000)")
 	reused := p
 	reused.Start++
@@ -154,8 +158,8 @@ func TestAProcessThatIsNoMoreGetsNoSignal(t *testing.T) {
 	require.NotEmpty(t, take(t, 20*time.Second, p)[0].Text)
 }
 
-// If a rank fills its file, only the first bytes are read.
-func TestAFileWithoutEndIsBounded(t *testing.T) {
+// TestEndlessFileIsBounded checks that only the first bytes are read of a file that a rank fills.
+func TestEndlessFileIsBounded(t *testing.T) {
 	p := python(t, `
 import os, threading, time
 def fill():
@@ -167,7 +171,8 @@ time.sleep(1000)
 	require.Len(t, take(t, 20*time.Second, p)[0].Text, stacks.MostText)
 }
 
-// Forked children share a file and are told apart.
+// TestForkedRanksShareAFile checks that the stacks of forked children, which share a file, are not
+// mixed up.
 func TestForkedRanksShareAFile(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, stacks.Lay(dir))
@@ -189,7 +194,7 @@ one()
 	}, 20*time.Second, time.Millisecond)
 }
 
-// childOf returns the only child of a process. The test ends it.
+// childOf returns the only child of a process. The end of the test kills it.
 func childOf(t *testing.T, p reap.Proc) reap.Proc {
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", p.PID, p.PID))
 	require.NoError(t, err)

@@ -19,8 +19,8 @@ import (
 	"github.com/musterhq/muster/exec/stacks"
 )
 
-// image makes a PATH with these programs, which are shell scripts, and with the programs that they
-// need.
+// image sets PATH to a directory with these programs, which are shell scripts, and with the
+// programs that they need.
 func image(t *testing.T, scripts map[string]string) {
 	dir := t.TempDir()
 	for name, script := range scripts {
@@ -34,7 +34,7 @@ func image(t *testing.T, scripts map[string]string) {
 	t.Setenv("PATH", dir)
 }
 
-// outside asks programs of the image. Its Reaper runs until the test ends.
+// outside takes the stacks with programs of the image. Its Reaper runs until the test ends.
 func outside(t *testing.T, slow bool, limit time.Duration, procs ...reap.Proc) []stacks.Stack {
 	r := reap.New()
 	ctx, stop := context.WithCancel(context.Background())
@@ -44,7 +44,7 @@ func outside(t *testing.T, slow bool, limit time.Duration, procs ...reap.Proc) [
 		_ = r.Run(ctx)
 	}()
 	defer func() {
-		require.Zero(t, r.Running(), "a program is left")
+		require.Zero(t, r.Running(), "a program still runs")
 		stop()
 		<-done
 	}()
@@ -58,7 +58,7 @@ func native(t *testing.T) reap.Proc {
 }
 
 func isolated(t *testing.T) reap.Proc {
-	path, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output() // it may be a script that chooses the real one
+	path, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output() // python3 may be a script that starts the real program
 	require.NoError(t, err)
 	return begin(t, &exec.Cmd{Path: strings.TrimSpace(string(path)), Args: []string{"python3", "-I", "-c", "import time; print('on', flush=True); time.sleep(1000)"}, Env: []string{"PATH=/nowhere"}})
 }
@@ -70,7 +70,8 @@ const (
 	refuses = "echo >&2 'ptrace: Operation not permitted'; exit 1"
 )
 
-// The best program of the image that supports the process and may be used is asked.
+// TestProgramsOfTheImage checks that the best program of the image is used that supports the
+// process and is permitted.
 func TestProgramsOfTheImage(t *testing.T) {
 	const none = "no faulthandler: Python with -I, -E or -S, with another PYTHONPATH, or before 3.8"
 	for name, c := range map[string]struct {
@@ -80,18 +81,18 @@ func TestProgramsOfTheImage(t *testing.T) {
 		by      string
 		why     string
 	}{
-		"Python, by py-spy":            {map[string]string{"py-spy": pySpy, "eu-stack": euStack, "gdb": gdb}, true, false, "py-spy", ""},
-		"C, by eu-stack":               {map[string]string{"py-spy": pySpy, "eu-stack": euStack, "gdb": gdb}, false, true, "eu-stack", ""},
-		"Python, by eu-stack":          {map[string]string{"eu-stack": euStack}, true, false, "eu-stack", ""},
-		"py-spy fails":                 {map[string]string{"py-spy": refuses, "eu-stack": euStack}, true, false, "eu-stack", ""},
-		"C, by gdb when asked":         {map[string]string{"gdb": gdb}, false, true, "gdb", ""},
-		"gdb is not asked by itself":   {map[string]string{"gdb": gdb}, false, false, "", "not Python; gdb: only `agent stacks` asks it"},
-		"py-spy knows Python alone":    {map[string]string{"py-spy": pySpy}, false, false, "", "not Python, and the image has no eu-stack or gdb"},
-		"nothing for Python":           {nil, true, true, "", none + ", and the image has no py-spy, eu-stack or gdb"},
-		"all fail":                     {map[string]string{"eu-stack": refuses, "gdb": "exit 0"}, false, true, "", "not Python; eu-stack: ptrace: Operation not permitted; gdb: it printed no stack"},
-		"no program, but a directory":  {map[string]string{"gdb/x": ""}, false, true, "", "not Python, and the image has no eu-stack or gdb"},
-		"one that cannot be executed":  {map[string]string{"eu-stack": "\x00"}, false, true, "", "not Python; eu-stack: it printed no stack"},
-		"one that prints another text": {map[string]string{"eu-stack": "echo hello"}, false, true, "", "not Python; eu-stack: it printed no stack"},
+		"Python, by py-spy":                 {map[string]string{"py-spy": pySpy, "eu-stack": euStack, "gdb": gdb}, true, false, "py-spy", ""},
+		"C, by eu-stack":                    {map[string]string{"py-spy": pySpy, "eu-stack": euStack, "gdb": gdb}, false, true, "eu-stack", ""},
+		"Python, by eu-stack":               {map[string]string{"eu-stack": euStack}, true, false, "eu-stack", ""},
+		"py-spy fails":                      {map[string]string{"py-spy": refuses, "eu-stack": euStack}, true, false, "eu-stack", ""},
+		"C, by gdb on request":              {map[string]string{"gdb": gdb}, false, true, "gdb", ""},
+		"gdb only on request":               {map[string]string{"gdb": gdb}, false, false, "", "not Python; gdb: only `agent stacks` asks it"},
+		"py-spy supports only Python":       {map[string]string{"py-spy": pySpy}, false, false, "", "not Python, and the image has no eu-stack or gdb"},
+		"no program for Python":             {nil, true, true, "", none + ", and the image has no py-spy, eu-stack or gdb"},
+		"all fail":                          {map[string]string{"eu-stack": refuses, "gdb": "exit 0"}, false, true, "", "not Python; eu-stack: ptrace: Operation not permitted; gdb: it printed no stack"},
+		"a directory, no program":           {map[string]string{"gdb/x": ""}, false, true, "", "not Python, and the image has no eu-stack or gdb"},
+		"a program that cannot be executed": {map[string]string{"eu-stack": "\x00"}, false, true, "", "not Python; eu-stack: it printed no stack"},
+		"a program that prints other text":  {map[string]string{"eu-stack": "echo hello"}, false, true, "", "not Python; eu-stack: it printed no stack"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var p reap.Proc
@@ -120,7 +121,8 @@ func TestProgramsOfTheImage(t *testing.T) {
 	}
 }
 
-// A program in the rank's own PATH is found too, but only in absolute directories.
+// TestProgramsOfTheRanksPath checks that a program in the rank's own PATH is found too, but only in
+// absolute directories.
 func TestProgramsOfTheRanksPath(t *testing.T) {
 	image(t, map[string]string{"eu-stack": euStack})
 	there := os.Getenv("PATH")
@@ -131,8 +133,8 @@ func TestProgramsOfTheRanksPath(t *testing.T) {
 	require.Equal(t, "not Python, and the image has no eu-stack or gdb", outside(t, false, 20*time.Second, native(t))[0].Why)
 }
 
-// A rank that reports its stack itself is not touched.
-func TestARankThatAnswersMeetsNoProgram(t *testing.T) {
+// TestReportingRankIsNotTraced checks that no program traces a rank that reports its stack itself.
+func TestReportingRankIsNotTraced(t *testing.T) {
 	p := python(t, "import time; print('on', flush=True); time.sleep(1000)")
 	trace := filepath.Join(t.TempDir(), "ran")
 	image(t, map[string]string{"py-spy": "echo > " + trace, "eu-stack": "echo > " + trace})
@@ -142,9 +144,9 @@ func TestARankThatAnswersMeetsNoProgram(t *testing.T) {
 	require.NoFileExists(t, trace)
 }
 
-// If a program is killed in the middle of its work, a running process stays running, and a stopped
-// one stays stopped.
-func TestAProgramWithoutEndIsKilled(t *testing.T) {
+// TestEndlessProgramIsKilled checks that, after a program is killed in the middle of its work, a
+// running process keeps running, and a stopped process stays stopped.
+func TestEndlessProgramIsKilled(t *testing.T) {
 	p, stopped := native(t), native(t)
 	require.NoError(t, syscall.Kill(stopped.PID, syscall.SIGSTOP))
 	require.Eventually(t, func() bool { return look(t, stopped.PID).State == 'T' }, 20*time.Second, time.Millisecond)
@@ -158,7 +160,7 @@ func TestAProgramWithoutEndIsKilled(t *testing.T) {
 	require.Equal(t, byte('T'), look(t, stopped.PID).State)
 }
 
-// Endless output is cut, and its program is stopped.
+// TestOutputOfAProgramIsBounded checks that endless output is cut, and that its program is stopped.
 func TestOutputOfAProgramIsBounded(t *testing.T) {
 	p := native(t)
 	image(t, map[string]string{"eu-stack": "exec yes '#0  0x0 f'"})
@@ -167,7 +169,8 @@ func TestOutputOfAProgramIsBounded(t *testing.T) {
 	require.Equal(t, "eu-stack", got.By)
 }
 
-// The image's real programs show the line of a C thread, and the process continues.
+// TestRealProgramsShowC checks that the image's real programs show the line of a C thread, and that
+// the process continues.
 func TestRealProgramsShowC(t *testing.T) {
 	cc, err := exec.LookPath("cc")
 	if err != nil {
@@ -183,7 +186,7 @@ func TestRealProgramsShowC(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%c", name, state), func(t *testing.T) {
 				path, err := exec.LookPath(name)
 				if err != nil {
-					t.Skip("it is not installed")
+					t.Skip("not installed")
 				}
 				p := begin(t, &exec.Cmd{Path: filepath.Join(dir, "f"), Env: []string{"PATH=/nowhere"}})
 				require.Eventually(t, func() bool { return reap.Look(p.PID).Call == "pause" }, 20*time.Second, time.Millisecond)
@@ -196,7 +199,7 @@ func TestRealProgramsShowC(t *testing.T) {
 				require.Equal(t, name, got.By, got.Why)
 				require.Contains(t, string(got.Native), "load_batch")
 				require.Eventually(t, func() bool { return look(t, p.PID).State == state }, 20*time.Second, time.Millisecond)
-				for limit := 2 * time.Millisecond; limit < 300*time.Millisecond; limit *= 2 { // killed at any moment
+				for limit := 2 * time.Millisecond; limit < 300*time.Millisecond; limit *= 2 { // kill the program at any moment
 					outside(t, true, limit, look(t, p.PID))
 					require.Eventually(t, func() bool { return look(t, p.PID).State == state && reap.Look(p.PID).Call == "pause" }, 20*time.Second, time.Millisecond, "%s", limit)
 				}

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A file system that does not answer costs only the time limit of the call.
+// TestWithin checks that a file system that does not answer costs only the time limit of the call.
 func TestWithin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
@@ -23,7 +23,7 @@ func TestWithin(t *testing.T) {
 		require.Equal(t, time.Second+answerTime, time.Since(began))
 
 		got, ok = within(ctx, func() int { return 3 })
-		require.True(t, ok, "it needed no time")
+		require.True(t, ok, "the call took no time")
 		require.Equal(t, 3, got)
 		time.Sleep(time.Hour)
 	})

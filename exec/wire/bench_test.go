@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkAppend and BenchmarkNext write and read one DATA frame: one line of a rank, the content
-// of a full pipe, and the longest frame.
+// BenchmarkAppend writes one DATA frame: one line of a rank, the content of a full pipe, and the
+// longest frame.
 func BenchmarkAppend(b *testing.B) {
 	for _, n := range []int{100, 64 << 10, MaxData} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -25,6 +25,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
+// BenchmarkNext reads the same frames.
 func BenchmarkNext(b *testing.B) {
 	for _, n := range []int{100, 64 << 10, MaxData} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// A launcher sends a record that asks for SIGTERM in the session of channel 7. The worker reads it.
+// A launcher sends a record that requests SIGTERM in the session of channel 7. The worker reads it.
 func ExampleRecord() {
 	frame, err := wire.Record(wire.Control, 7, wire.ControlRecord{Seq: 1, Signal: 15})
 	if err != nil {

@@ -26,7 +26,7 @@ func TestFramesRoundTrip(t *testing.T) {
 		b, err = Append(b, f)
 		require.NoError(t, err)
 	}
-	// One byte at a time: a frame may be cut anywhere.
+	// Reads one byte at a time, because a frame may be cut anywhere.
 	r := NewReader(iotest.OneByteReader(bytes.NewReader(b)))
 	for _, want := range frames {
 		got, err := r.Next()
@@ -73,7 +73,7 @@ func TestReaderRefuses(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
-func TestCutDataIsNotLost(t *testing.T) {
+func TestTruncatedDataIsReturned(t *testing.T) {
 	b, err := Append(nil, Frame{Type: Data, Channel: 2, Offset: 10, Payload: []byte("abcdef")})
 	require.NoError(t, err)
 	r := NewReader(bytes.NewReader(b[:len(b)-2]))
@@ -94,7 +94,7 @@ func TestSpecKeepsEveryByte(t *testing.T) {
 	require.Equal(t, rec.Hash, rec.Spec.Hash())
 }
 
-// Packed assignments come last and make no difference to the hash.
+// TestPackedSpec checks that packed assignments come last and make no difference to the hash.
 func TestPackedSpec(t *testing.T) {
 	long := "ADDRESSES=" + strings.Repeat("198.18.0.1,", 1000)
 	p, err := Pack(long)
@@ -127,7 +127,7 @@ func TestPackedIsBounded(t *testing.T) {
 	}
 }
 
-func TestHashTellsWordsApart(t *testing.T) {
+func TestHashDistinguishesSpecs(t *testing.T) {
 	seen := map[string]Spec{}
 	for _, s := range []Spec{
 		{Argv: []string{"a", "b"}}, {Argv: []string{"a b"}}, {Argv: []string{"ab"}}, {Line: "a b"}, {Argv: []string{"a"}, Env: []string{"b"}},

@@ -29,8 +29,8 @@ func lines(j Job) (all []string) {
 	return all
 }
 
-// The call in DeepSpeed's multinode_runner.py.
-func TestParseTakesWhatDeepSpeedPasses(t *testing.T) {
+// TestParseDeepSpeedCall checks the call in DeepSpeed's multinode_runner.py.
+func TestParseDeepSpeedCall(t *testing.T) {
 	j := parse(t, "-S", "-f", "1024", "-w", "worker-0,worker-1", "export PYTHONPATH=/a b;", "cd", "/x;", "/usr/bin/python3",
 		"-u", "-m", "deepspeed.launcher.launch", "--world_info=eyJ9", "--node_rank=%n", "train.py", "-f", "%h")
 	require.True(t, j.Largest)
@@ -41,7 +41,7 @@ func TestParseTakesWhatDeepSpeedPasses(t *testing.T) {
 	}, lines(j))
 }
 
-// The observed behavior of pdsh 2.34.
+// TestHosts checks the observed behavior of pdsh 2.34.
 func TestHosts(t *testing.T) {
 	for words, want := range map[string]string{
 		"-w w-[0-3],x9 -x w-1":          "w-0 w-2 w-3 x9",
@@ -163,7 +163,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("-w a[1-2]b[03-4],[fd00::2] %%h")
 	f.Fuzz(func(t *testing.T, line string) {
 		if strings.ContainsAny(line, "^") {
-			return // it would read files
+			return // Parse would read files
 		}
 		j, err := Parse(strings.Split(line, " "), none, strings.NewReader("w1 w2"))
 		if err != nil {

@@ -27,7 +27,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// here runs sessions as processes on this machine, and records how many ran at once.
+// here runs sessions as processes on this machine, and records the largest number of concurrent
+// sessions.
 type here struct{ now, most *atomic.Int64 }
 
 type session struct {
@@ -37,10 +38,11 @@ type session struct {
 
 func (h here) Open(_ context.Context, _ string, spec wire.Spec, s broker.Streams) (broker.Session, error) {
 	if s.Stdin != nil {
-		return nil, errors.New("a command has a stdin")
+		return nil, errors.New("unexpected stdin")
 	}
 	x := &session{exec.Command("sh", "-c", spec.Line), make(chan struct{})}
-	// Wrapped, because the process must not get the descriptors themselves, which are non-blocking.
+	// The writers are wrapped, because the process must not get the descriptors themselves, which
+	// are non-blocking.
 	x.cmd.Stdout, x.cmd.Stderr = struct{ io.Writer }{s.Stdout}, struct{ io.Writer }{s.Stderr}
 	x.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if n := h.now.Add(1); n > h.most.Load() {
@@ -113,7 +115,7 @@ func TestUnknownHost(t *testing.T) {
 	require.Contains(t, err, `pdsh@here: nobody: unknown host "nobody"`)
 }
 
-func TestNoBrokerIsSaidForEachHostAndHintedOnce(t *testing.T) {
+func TestMissingBrokerIsReportedPerHost(t *testing.T) {
 	var o, c strings.Builder
 	code := Run("/nowhere", parse(t, "-S", "-w", "w[1-3]", "true"), Output{Name: "p", Out: &o, Err: &c})
 	require.Equal(t, 255, code)
@@ -144,14 +146,14 @@ func TestTimeout(t *testing.T) {
 
 func TestLines(t *testing.T) {
 	for name, c := range map[string]struct{ flag, command, want string }{
-		"no newline at the end": {"-b", "printf 'a\\nb'", "w: a\nw: b\n"},
-		"nothing":               {"-b", "true", ""},
-		"empty lines":           {"-b", "echo; echo", "w: \nw: \n"},
-		"no labels":             {"-N", "printf 'a\\nb'", "a\nb"},
-		"a NUL":                 {"-b", "printf 'a\\0b\\n'", "w: a\x00b\n"},
-		"without end":           {"-b", fmt.Sprintf("head -c %d /dev/zero | tr '\\0' x", maxLine+1), "w: " + strings.Repeat("x", maxLine) + "\nw: x\n"},
-		"without end or labels": {"-N", fmt.Sprintf("head -c %d /dev/zero", maxLine+1), strings.Repeat("\x00", maxLine+1)},
-		"many":                  {"-b", "seq 20000", "w: " + strings.ReplaceAll(strings.TrimSpace(seq(20000)), "\n", "\nw: ") + "\n"},
+		"no trailing newline":            {"-b", "printf 'a\\nb'", "w: a\nw: b\n"},
+		"no output":                      {"-b", "true", ""},
+		"empty lines":                    {"-b", "echo; echo", "w: \nw: \n"},
+		"no labels":                      {"-N", "printf 'a\\nb'", "a\nb"},
+		"NUL byte":                       {"-b", "printf 'a\\0b\\n'", "w: a\x00b\n"},
+		"an endless line":                {"-b", fmt.Sprintf("head -c %d /dev/zero | tr '\\0' x", maxLine+1), "w: " + strings.Repeat("x", maxLine) + "\nw: x\n"},
+		"an endless line without labels": {"-N", fmt.Sprintf("head -c %d /dev/zero", maxLine+1), strings.Repeat("\x00", maxLine+1)},
+		"many lines":                     {"-b", "seq 20000", "w: " + strings.ReplaceAll(strings.TrimSpace(seq(20000)), "\n", "\nw: ") + "\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, out, _, _ := pdsh(t, c.flag, "-w", "w", c.command)
@@ -168,7 +170,7 @@ func seq(n int) string {
 	return b.String()
 }
 
-// Lines of many hosts at the same time are all complete.
+// TestLinesAreNeverMixed checks that concurrent lines of many hosts are all complete.
 func TestLinesAreNeverMixed(t *testing.T) {
 	_, out, _, _ := pdsh(t, "-w", "w[0-15]", "seq -f 'a line of some length from %h, number %g' 300")
 	at := map[string]int{}
