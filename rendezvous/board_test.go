@@ -20,20 +20,20 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// transcript interprets the commands of testdata/board/*.txtar and records what a user would see in
-// a log. Each line is one command:
+// transcript runs the commands of testdata/board/*.txtar and records what a user would see in a log.
+// Each line is one command:
 //
-//	want N [GRACE]            begin
-//	least N                   elastic
-//	names NAME...             names mode
+//	want N [GRACE]            a board that waits for N workers
+//	least N                   elastic: the minimum is N
+//	names NAME...             names mode: only these pods
 //	container NAME            --container
 //	set NAMES SHAPE [K=V...]  pods as in testdata/explain/SHAPE.txtar; NAMES is w-3 or w-0..7;
 //	                          K=V is a label, or uid=, or age=DURATION before noon
 //	delete NAMES
 //	link NAMES ready|connecting|forbidden|agentmissing|noworker|unreachable|superseded
 //	api CODE | api ok         the API server's state
-//	after DURATION            time passes in ticks of 1 s
-//	report [NAME SHAPE]       Report, with a stranger
+//	after DURATION            DURATION passes, in ticks of 1 s
+//	report [NAME SHAPE]       Report, optionally with another pod
 type transcript struct {
 	t       *testing.T
 	board   *rendezvous.Board
@@ -163,7 +163,7 @@ func (s *transcript) api(word string) {
 	}
 }
 
-// tick prints the progress and, once, how the wait ends.
+// tick prints the progress and, once, the end of the wait.
 func (s *transcript) tick() {
 	if s.over {
 		return

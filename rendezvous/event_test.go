@@ -35,16 +35,16 @@ func TestBecause(t *testing.T) {
 		events            []corev1.Event
 		code, brief, hint string
 	}{
-		"ConfigMap":     {[]corev1.Event{event("FailedMount", `MountVolume.SetUp failed for volume "cfg" : configmap "nope" not found`, 9*time.Second), vague}, "FailedMount", `configmap "nope" not found`, "create configmap nope in namespace hpc"},
-		"Secret":        {[]corev1.Event{event("FailedMount", `MountVolume.SetUp failed for volume "key" : secret "nope" not found`, 9*time.Second)}, "FailedMount", `secret "nope" not found`, "create secret nope in namespace hpc"},
-		"PVC":           {[]corev1.Event{event("FailedMount", `error processing PVC hpc/data: failed to fetch PVC from API server: persistentvolumeclaims "data" not found`, 9*time.Second)}, "FailedMount", `"data" not found`, "create persistentvolumeclaim data in namespace hpc"},
-		"CSI driver":    {[]corev1.Event{event("FailedMount", `MountVolume.SetUp failed for volume "s" : kubernetes.io/csi: mounter.SetUpAt failed to get CSI client: driver name ebs.csi.aws.com not found in the list of registered CSI drivers`, 9*time.Second)}, "FailedMount", "ebs.csi.aws.com", "install CSI driver ebs.csi.aws.com on node n1"},
-		"attachment":    {[]corev1.Event{event("FailedAttachVolume", `Multi-Attach error for volume "pvc-1" Volume is already used by pod(s) w-2`, 9*time.Second)}, "FailedAttachVolume", "Multi-Attach error", "kubectl describe pod w-3"},
-		"device":        {[]corev1.Event{event("FailedMapVolume", `MapVolume.MapPodDevice failed for volume "blk" : no such device`, 9*time.Second)}, "FailedMapVolume", "no such device", "kubectl describe pod w-3"},
-		"claim":         {[]corev1.Event{event("FailedPrepareDynamicResources", `Failed to prepare dynamic resources: resourceclaim "gpu" not found`, 9*time.Second)}, "FailedPrepareDynamicResources", "gpu", "create resourceclaim gpu"},
-		"network":       {[]corev1.Event{event("FailedCreatePodSandBox", `Failed to create pod sandbox: plugin type="calico" failed: no addresses`, 9*time.Second)}, "FailedCreatePodSandBox", "no addresses", "the network"},
-		"another pod's": {[]corev1.Event{other}, "ContainerCreating", "ContainerCreating", "describe"},
-		"unrelated":     {[]corev1.Event{event("BackOff", "back-off", time.Second)}, "ContainerCreating", "ContainerCreating", "describe"},
+		"ConfigMap":       {[]corev1.Event{event("FailedMount", `MountVolume.SetUp failed for volume "cfg" : configmap "nope" not found`, 9*time.Second), vague}, "FailedMount", `configmap "nope" not found`, "create configmap nope in namespace hpc"},
+		"Secret":          {[]corev1.Event{event("FailedMount", `MountVolume.SetUp failed for volume "key" : secret "nope" not found`, 9*time.Second)}, "FailedMount", `secret "nope" not found`, "create secret nope in namespace hpc"},
+		"PVC":             {[]corev1.Event{event("FailedMount", `error processing PVC hpc/data: failed to fetch PVC from API server: persistentvolumeclaims "data" not found`, 9*time.Second)}, "FailedMount", `"data" not found`, "create persistentvolumeclaim data in namespace hpc"},
+		"CSI driver":      {[]corev1.Event{event("FailedMount", `MountVolume.SetUp failed for volume "s" : kubernetes.io/csi: mounter.SetUpAt failed to get CSI client: driver name ebs.csi.aws.com not found in the list of registered CSI drivers`, 9*time.Second)}, "FailedMount", "ebs.csi.aws.com", "install CSI driver ebs.csi.aws.com on node n1"},
+		"attachment":      {[]corev1.Event{event("FailedAttachVolume", `Multi-Attach error for volume "pvc-1" Volume is already used by pod(s) w-2`, 9*time.Second)}, "FailedAttachVolume", "Multi-Attach error", "kubectl describe pod w-3"},
+		"device":          {[]corev1.Event{event("FailedMapVolume", `MapVolume.MapPodDevice failed for volume "blk" : no such device`, 9*time.Second)}, "FailedMapVolume", "no such device", "kubectl describe pod w-3"},
+		"claim":           {[]corev1.Event{event("FailedPrepareDynamicResources", `Failed to prepare dynamic resources: resourceclaim "gpu" not found`, 9*time.Second)}, "FailedPrepareDynamicResources", "gpu", "create resourceclaim gpu"},
+		"network":         {[]corev1.Event{event("FailedCreatePodSandBox", `Failed to create pod sandbox: plugin type="calico" failed: no addresses`, 9*time.Second)}, "FailedCreatePodSandBox", "no addresses", "the network"},
+		"another pod":     {[]corev1.Event{other}, "ContainerCreating", "ContainerCreating", "describe"},
+		"unrelated event": {[]corev1.Event{event("BackOff", "back-off", time.Second)}, "ContainerCreating", "ContainerCreating", "describe"},
 	} {
 		pod := stuck()
 		r := rendezvous.Because(rendezvous.Explain(pod, "worker", noon), pod, tc.events)
@@ -62,14 +62,14 @@ func TestBecause(t *testing.T) {
 }
 
 // TestBoardNamesTheVolume checks that the progress line and the report at the deadline name the
-// volume, or the missing right.
+// volume, or the missing right to read events.
 func TestBoardNamesTheVolume(t *testing.T) {
 	for name, tc := range map[string]struct {
 		shot rendezvous.Snapshot
 		want string
 	}{
-		"events":   {rendezvous.Snapshot{Events: []corev1.Event{event("FailedMount", `configmap "nope" not found`, time.Second)}}, `configmap "nope" not found`},
-		"no right": {rendezvous.Snapshot{Unread: true}, `{apiGroups: [""], resources: ["events"], verbs: ["list"]}`},
+		"events":    {rendezvous.Snapshot{Events: []corev1.Event{event("FailedMount", `configmap "nope" not found`, time.Second)}}, `configmap "nope" not found`},
+		"forbidden": {rendezvous.Snapshot{Unread: true}, `{apiGroups: [""], resources: ["events"], verbs: ["list"]}`},
 	} {
 		b := rendezvous.New(1, 0)
 		tc.shot.Pods, tc.shot.At = []*corev1.Pod{stuck()}, noon
@@ -79,8 +79,8 @@ func TestBoardNamesTheVolume(t *testing.T) {
 	}
 }
 
-// TestWatchReadsEventsOfStuckPods checks that events are read while a pod is stuck. A missing right
-// is reported and does not end the watch.
+// TestWatchReadsEventsOfStuckPods checks that events are read while a pod is stuck. If the right to
+// read events is missing, the snapshot has that fact, and the watch continues.
 func TestWatchReadsEventsOfStuckPods(t *testing.T) {
 	for name, tc := range map[string]struct {
 		status int
@@ -93,7 +93,7 @@ func TestWatchReadsEventsOfStuckPods(t *testing.T) {
 			func(s rendezvous.Snapshot) bool {
 				return len(s.Events) == 1 && s.Events[0].Reason == "FailedMount" && !s.Unread
 			}},
-		"no right": {403, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"events is forbidden"}`,
+		"forbidden": {403, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"events is forbidden"}`,
 			func(s rendezvous.Snapshot) bool { return s.Unread && s.Err == nil && len(s.Pods) == 1 }},
 	} {
 		t.Run(name, func(t *testing.T) {

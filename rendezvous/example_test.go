@@ -11,7 +11,8 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// examplePod returns a pod whose container runs if reason is "". Otherwise it waits for that reason of the kubelet.
+// examplePod returns a pod whose container runs if reason is "". Otherwise it waits for that reason
+// of the kubelet.
 func examplePod(name, reason string) *corev1.Pod {
 	state := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 	if reason != "" {
@@ -54,7 +55,8 @@ func ExampleRank() {
 	// 0 replaced
 }
 
-// A job waits for two workers. The first one is ready, because its link is. The second one waits for its image.
+// A job waits for two workers. The first one is ready, because its link is. The second one waits
+// for its image.
 func ExampleBoard() {
 	begin := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	board := rendezvous.New(2, 0)

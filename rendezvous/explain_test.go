@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 // noon is the current time for every pod in testdata.
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// section returns a file of the archive.
+// section returns the file of the archive with this name.
 func section(t testing.TB, a *txtar.Archive, name string) *txtar.File {
 	for i := range a.Files {
 		if a.Files[i].Name == name {
@@ -39,7 +39,7 @@ func section(t testing.TB, a *txtar.Archive, name string) *txtar.File {
 	return nil
 }
 
-// expect compares a section with got, or rewrites it.
+// expect compares a section with got, or rewrites the section.
 func expect(t *testing.T, path string, a *txtar.Archive, name, got string) {
 	want := section(t, a, name)
 	if *update {
@@ -82,7 +82,7 @@ func TestExplain(t *testing.T) {
 			}
 			require.Equal(t, "w-3", r.Pod)
 			require.Contains(t, r.Sentence, "w-3", "the sentence names the pod")
-			require.NotEmpty(t, r.Hint, "there is a way out")
+			require.NotEmpty(t, r.Hint, "the reason has a hint")
 			for _, text := range []string{r.Brief, r.Sentence, r.Hint} {
 				require.NotContains(t, text, "\n")
 				require.NotContains(t, text, "\x1b")
@@ -93,11 +93,12 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// A log compares Brief to detect changes, so time alone must not change it.
+// TestBriefDoesNotChangeWithTime checks that time alone does not change Brief, because a log
+// compares Brief to detect changes.
 func TestBriefDoesNotChangeWithTime(t *testing.T) {
 	for _, name := range shapes(t) {
 		if name == "terminating" {
-			continue // it becomes NodeLost long after its grace period
+			continue // such a pod becomes NodeLost long after its grace period
 		}
 		pod := shape(t, name)
 		require.Equal(t, rendezvous.Explain(pod, "worker", noon).Brief, rendezvous.Explain(pod, "worker", noon.Add(7*time.Second)).Brief, name)
@@ -115,11 +116,11 @@ func TestEveryReasonOfThePodIsInTheTable(t *testing.T) {
 		rendezvous.Completed, rendezvous.Init, rendezvous.Evicted, rendezvous.Preempted, rendezvous.NodeLost, rendezvous.Terminating,
 		rendezvous.NotReady, rendezvous.NoAgent,
 	} {
-		require.True(t, seen[code], "no pod of testdata gives %q", code)
+		require.True(t, seen[code], "no pod of testdata has the reason %q", code)
 	}
 }
 
-func TestLinkReasonsNameThePodAndAWayOut(t *testing.T) {
+func TestLinkReasonsHaveThePodAndAHint(t *testing.T) {
 	for code, r := range map[rendezvous.Code]rendezvous.Reason{
 		rendezvous.Connecting:      rendezvous.ConnectingTo("w-3"),
 		rendezvous.Unreachable:     rendezvous.LinkUnreachable("w-3", "dial tcp 10.0.0.1:443: i/o timeout"),

@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// workersNamed reads "2 4'": worker w-2, and the replacement of w-4.
+// workersNamed parses "2 4'": worker w-2, and the replacement of w-4.
 func workersNamed(text string) []rendezvous.Worker {
 	var list []rendezvous.Worker
 	for word := range strings.FieldsSeq(text) {
@@ -69,51 +69,51 @@ func TestMembers(t *testing.T) {
 			{ready: "10 2 0", change: "+0 +2 +10", present: "0 2 10"},
 			{ready: "10 2 0", present: "0 2 10"},
 		},
-		"one comes, into a hole": {
+		"a worker joins in a gap": {
 			{ready: "0 4", change: "+0 +4", present: "0 4"},
 			{ready: "0 2 4", change: "+2", present: "0 2 4"},
 		},
-		"a link that is down is no loss": {
+		"a link that is down is not a loss": {
 			{ready: "0 1", change: "+0 +1", present: "0 1"},
 			{ready: "0", present: "0 1"},
 			{ready: "", present: "0 1"},
 		},
-		"one goes": {
+		"a worker is lost": {
 			{ready: "0 1 2", change: "+0 +1 +2", present: "0 1 2"},
 			{ready: "0 2", gone: "1", change: "-1", present: "0 2"},
 			{ready: "0 2", gone: "1", present: "0 2"}, // reported once
 		},
-		"one is drained, then gone": {
+		"a worker drains, then is lost": {
 			{ready: "0 1", change: "+0 +1", present: "0 1"},
 			{ready: "0 1", leaving: "1", change: "~1", present: "0"},
 			{ready: "0 1", leaving: "1", present: "0"},
 			{ready: "0", gone: "1", change: "-1", present: "0"},
 		},
-		"a preemption that is called off": {
+		"a canceled preemption": {
 			{ready: "0 1", change: "+0 +1", present: "0 1"},
 			{ready: "0 1", leaving: "1", change: "~1", present: "0"},
 			{ready: "0 1", change: "=1", present: "0 1"},
 			{ready: "0", gone: "1", change: "-1", present: "0"},
 		},
-		"made anew under its name": {
+		"replaced under the same name": {
 			{ready: "0 1", change: "+0 +1", present: "0 1"},
 			{ready: "0 1'", gone: "1", change: "+1' -1", present: "0 1'"},
 		},
-		"made anew before its loss was seen": {
+		"replaced before the loss was seen": {
 			{ready: "0 1", change: "+0 +1", present: "0 1"},
 			{ready: "0 1'", change: "+1' -1", present: "0 1'"},
 		},
-		"made anew while the old one ends": {
+		"replaced while the old worker drains": {
 			{ready: "0 1", change: "+0 +1", present: "0 1"},
 			{ready: "0 1", leaving: "1", change: "~1", present: "0"},
 			{ready: "0 1'", leaving: "1", change: "+1' -1", present: "0 1'"},
 		},
-		"no room, then room": {
+		"at the maximum, then below": {
 			{ready: "0 1 2 3", change: "+0 +1 +2", present: "0 1 2"},
 			{ready: "0 1 2 3", present: "0 1 2"},
 			{ready: "0 2 3", gone: "1", change: "+3 -1", present: "0 2 3"},
 		},
-		"who comes first keeps the place": {
+		"the first workers keep their places": {
 			{ready: "1 2 3", change: "+1 +2 +3", present: "1 2 3"},
 			{ready: "0 1 2 3", present: "1 2 3"},
 		},
@@ -129,7 +129,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// The status of pods becomes the input of Members.
+// TestLeavingByStatus checks how the status of pods becomes the input of Members.
 func TestLeavingByStatus(t *testing.T) {
 	running := func(name string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("u-" + name)},

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestWhatThePodSays(t *testing.T) {
+func TestEnvOfAPod(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a-0", Labels: map[string]string{"training.kubeflow.org/replica-type": "Master"}}}
 	pod.Spec.Containers = []corev1.Container{
 		{Name: "sidecar", Env: []corev1.EnvVar{{Name: "RANK", Value: "9"}}},
@@ -18,5 +18,5 @@ func TestWhatThePodSays(t *testing.T) {
 	w := FromPod(pod, "main")
 	require.Equal(t, []string{"RANK=1", "EMPTY="}, w.Env)
 	require.Equal(t, "Master", w.Role)
-	require.Empty(t, FromPod(pod, "").Env, "the container is not known")
+	require.Empty(t, FromPod(pod, "").Env, "the container is unknown")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// twoPods returns a board with a worker that runs and one whose image does not exist.
+// twoPods returns a board with a running worker, and a worker whose image does not exist.
 func twoPods(t *testing.T) *rendezvous.Board {
 	b := rendezvous.New(2, 0)
 	running, pull := shape(t, "running-ready"), shape(t, "pull-not-found")
@@ -33,17 +33,17 @@ func TestPrinterOnATerminalKeepsOneLine(t *testing.T) {
 	p.Show(b.Tick(noon.Add(time.Second)), noon.Add(time.Second))
 	p.Finish(b.Tick(noon.Add(2*time.Second)), noon.Add(2*time.Second))
 	lines := strings.Split(out.String(), "\n")
-	require.Len(t, lines, 4, "sentence, hint, the live line for good, the rest: %q", lines)
+	require.Len(t, lines, 4, "want the sentence, the hint, the final live line and an empty rest: %q", lines)
 	require.Equal(t, "w-3: the image repo/img:tag of container worker cannot be pulled: not found", lines[0])
 	require.Contains(t, lines[1], "hint: ")
 	live := strings.Split(lines[2], "\r\x1b[K")
 	require.Equal(t, []string{"", "1/2 ready, 0s; w-3 ImagePu...", "1/2 ready, 1s; w-3 ImagePu...", "1/2 ready, 2s; w-3 ImagePu..."}, live)
 	for _, line := range live {
-		require.Less(t, len(line), 30, "a line that wraps cannot be taken back")
+		require.Less(t, len(line), 30, "a line that wraps cannot be overwritten")
 	}
 }
 
-func TestPrinterColoursTheCountOnly(t *testing.T) {
+func TestPrinterColorsOnlyTheCount(t *testing.T) {
 	var out bytes.Buffer
 	p := &rendezvous.Printer{Out: &out, TTY: true, Color: true}
 	p.Show(twoPods(t).Tick(noon), noon)

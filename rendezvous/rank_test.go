@@ -55,18 +55,18 @@ func TestRank(t *testing.T) {
 		in               []Worker
 		ranked, replaced []string
 	}{
-		{"numeric, not by letters", []Worker{{Name: "w-10", Index: 10}, {Name: "w-9", Index: 9}, {Name: "w-0", Index: 0}}, []string{"w-0", "w-9", "w-10"}, nil},
-		{"none last, by name", []Worker{{Name: "b", Index: -1}, {Name: "a", Index: -1}, {Name: "w-1", Index: 1}}, []string{"w-1", "a", "b"}, nil},
+		{"numeric order, not by letters", []Worker{{Name: "w-10", Index: 10}, {Name: "w-9", Index: 9}, {Name: "w-0", Index: 0}}, []string{"w-0", "w-9", "w-10"}, nil},
+		{"no index last, by name", []Worker{{Name: "b", Index: -1}, {Name: "a", Index: -1}, {Name: "w-1", Index: 1}}, []string{"w-1", "a", "b"}, nil},
 		{"ties by name", []Worker{{Name: "y-0"}, {Name: "x-0"}, {Name: "x-1", Index: 1}}, []string{"x-0", "y-0", "x-1"}, nil},
-		{"newest wins", []Worker{
+		{"newest pod wins", []Worker{
 			{Name: "a", UID: "a", Labelled: true, Created: at(1)}, {Name: "b", UID: "b", Labelled: true, Created: at(2)},
 		}, []string{"b"}, []string{"a"}},
-		{"the live one wins over a newer one", []Worker{
+		{"a live pod wins over newer ones", []Worker{
 			{Name: "a", UID: "a", Labelled: true, Created: at(1)}, {Name: "b", UID: "b", Labelled: true, Created: at(2), Terminating: true},
 			{Name: "c", UID: "c", Labelled: true, Created: at(3), Finished: true},
 		}, []string{"a"}, []string{"b", "c"}},
-		{"a name's number may be shared", []Worker{{Name: "a-1", UID: "a", Index: 1}, {Name: "b-1", UID: "b", Index: 1, Labelled: true}}, []string{"a-1", "b-1"}, nil},
-		{"nobody", nil, nil, nil},
+		{"two names may have the same number", []Worker{{Name: "a-1", UID: "a", Index: 1}, {Name: "b-1", UID: "b", Index: 1, Labelled: true}}, []string{"a-1", "b-1"}, nil},
+		{"no workers", nil, nil, nil},
 	} {
 		ranked, replaced := Rank(c.in)
 		require.Equal(t, c.ranked, named(ranked), c.what)
@@ -74,8 +74,8 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// The order must be the same after a restart of the launcher, in whatever order the API server
-// lists the pods.
+// FuzzRank checks that the order is the same after a restart of the launcher, in whatever order the
+// API server lists the pods.
 func FuzzRank(f *testing.F) {
 	f.Add("w-0 w-10 w-9 x", "0,,1,1", uint64(1))
 	f.Add("a b c d e", "3,3,2,2,1", uint64(2))
@@ -91,11 +91,11 @@ func FuzzRank(f *testing.F) {
 		}
 		before := fmt.Sprint(workers)
 		ranked, replaced := Rank(workers)
-		require.Equal(t, before, fmt.Sprint(workers), "the argument is not changed")
+		require.Equal(t, before, fmt.Sprint(workers), "Rank must not change its argument")
 		require.Len(t, workers, len(ranked)+len(replaced))
 		for i := 1; i < len(ranked); i++ {
 			a, b := ranked[i-1], ranked[i]
-			require.True(t, a.Index >= 0 || b.Index < 0, "those with no index come last")
+			require.True(t, a.Index >= 0 || b.Index < 0, "workers without an index come last")
 			require.True(t, b.Index < 0 || a.Index <= b.Index)
 			require.False(t, a.Labelled && b.Labelled && a.Index == b.Index)
 		}

@@ -17,12 +17,12 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// answers is an API server within the bubble of synctest. Its response depends on the time since it
-// was created.
+// answers is an API server inside a synctest bubble. Its response depends on the time since it was
+// created.
 type answers func(elapsed time.Duration, r *http.Request) (code int, hang bool)
 
-// run lets a Watch in names mode (a series of polls, no streams) or in selector mode use this
-// server for at most limit.
+// run runs a Watch against this server for at most limit, in names mode (a series of polls, no
+// streams) or in selector mode.
 func (a answers) run(t *testing.T, w rendezvous.Watch, limit time.Duration) (asked []time.Duration, snaps []rendezvous.Snapshot, err error) {
 	start := time.Now()
 	transport := roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -59,20 +59,20 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 var byName = rendezvous.Watch{Names: []string{"w-0"}}
 
-func TestDenialIsTerminalAfterAGraceAtFirst(t *testing.T) {
+func TestFirstDenialIsTerminalAfterAGrace(t *testing.T) {
 	for _, code := range []int{http.StatusForbidden, http.StatusUnauthorized} {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
 			_, snaps, err := answers(func(time.Duration, *http.Request) (int, bool) { return code, false }).run(t, byName, time.Hour)
 			require.Error(t, err)
 			require.InDelta(t, rendezvous.ForbiddenGrace.Seconds(), time.Since(start).Seconds(), 2)
-			require.NotNil(t, snaps[0].Err, "said at once")
+			require.NotNil(t, snaps[0].Err, "the first denial is reported at once")
 			require.Less(t, snaps[0].At.Sub(start), time.Second)
 		})
 	}
 }
 
-func TestDenialIsTerminalAfterFifteenSecondsLater(t *testing.T) {
+func TestLaterDenialIsTerminalAfterFifteenSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		_, _, err := answers(func(at time.Duration, _ *http.Request) (int, bool) {
@@ -86,8 +86,9 @@ func TestDenialIsTerminalAfterFifteenSecondsLater(t *testing.T) {
 	})
 }
 
-// A restarted API server refuses connections, then answers 403 for a while, then works. Only an
-// unbroken series of denials is terminal, however long everything takes.
+// TestDenialsAmongOtherFailuresAreNotTerminal checks that only an unbroken series of denials is
+// terminal, however long everything takes. A restarted API server refuses connections, then answers
+// 403 for a while, then works.
 func TestDenialsAmongOtherFailuresAreNotTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, _, err := answers(func(at time.Duration, _ *http.Request) (int, bool) {
@@ -96,7 +97,7 @@ func TestDenialsAmongOtherFailuresAreNotTerminal(t *testing.T) {
 			}
 			return http.StatusForbidden, false
 		}).run(t, byName, 10*time.Minute)
-		require.NoError(t, err, "its context ended, it never gave up")
+		require.NoError(t, err, "Run must end only with its context")
 		require.Greater(t, len(asked), 500)
 	})
 }
@@ -113,8 +114,9 @@ func TestRetriesAreQuarterToOneSecondApart(t *testing.T) {
 	})
 }
 
-// A dial to a stopped API server may hang forever.
-func TestAServerThatHangsIsAskedAgain(t *testing.T) {
+// TestHangingServerIsRetried checks that a request to a stopped API server, which may hang
+// forever, is given up and retried.
+func TestHangingServerIsRetried(t *testing.T) {
 	for _, w := range []rendezvous.Watch{byName, {Selector: "a=b"}} {
 		synctest.Test(t, func(t *testing.T) {
 			asked, snaps, err := answers(func(time.Duration, *http.Request) (int, bool) { return 0, true }).run(t, w, time.Minute)
@@ -125,7 +127,7 @@ func TestAServerThatHangsIsAskedAgain(t *testing.T) {
 	}
 }
 
-func TestPollingChangesNothingMakesNoSnapshots(t *testing.T) {
+func TestPollingWithoutChangesSendsNoSnapshots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, snaps, err := answers(func(time.Duration, *http.Request) (int, bool) { return http.StatusNotFound, false }).run(t, byName, time.Minute)
 		require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/test/fakekube"
 )
 
-// following is a Watch that runs against a fake API server over real HTTP.
+// following holds a Watch that runs against a fake API server over real HTTP.
 type following struct {
 	t      *testing.T
 	server *fakekube.Server
@@ -51,7 +51,7 @@ func follow(t *testing.T, s *fakekube.Server, change func(*rendezvous.Watch)) *f
 	return f
 }
 
-// until reads snapshots until one matches.
+// until reads snapshots until one matches, and returns it.
 func (f *following) until(what string, fits func(rendezvous.Snapshot) bool) rendezvous.Snapshot {
 	f.t.Helper()
 	deadline := time.After(20 * time.Second)
@@ -68,7 +68,7 @@ func (f *following) until(what string, fits func(rendezvous.Snapshot) bool) rend
 	}
 }
 
-// pods waits for exactly these pods from a server that answers.
+// pods waits for a snapshot without an error that has exactly these pods.
 func (f *following) pods(names ...string) rendezvous.Snapshot {
 	f.t.Helper()
 	return f.until("the pods are "+strings.Join(names, " "), func(s rendezvous.Snapshot) bool {
@@ -96,8 +96,9 @@ func (f *following) count(is func(fakekube.Request) bool) (n int) {
 	return n
 }
 
-// watching waits until the newest request is a watch after the first n, and returns it. Until then
-// no watch receives events, and a failure meant for the next watch may hit the current one.
+// watching waits until the newest request is a watch, and more than n watches were requested. It
+// returns that request. Before that, no watch receives events, and a failure meant for the next
+// watch may affect the current one.
 func (f *following) watching(n int) fakekube.Request {
 	f.t.Helper()
 	var last fakekube.Request
@@ -146,10 +147,10 @@ func TestWatchResumesDroppedConnectionsWithoutAList(t *testing.T) {
 	for i, name := range names {
 		require.Eventually(t, func() bool { return f.count(isWatch) > i }, 10*time.Second, 5*time.Millisecond)
 		s.Drop()
-		s.Set(worker(t, name)) // happens while no watch is open
+		s.Set(worker(t, name)) // changes while no watch is open
 		f.pods(names[:i+1]...)
 	}
-	require.Equal(t, 1, f.count(isList), "resumed from the last resource version")
+	require.Equal(t, 1, f.count(isList), "the watch resumes from the last resource version, without a list")
 }
 
 func TestWatchListsAgainAfter410AndKeepsBookmarks(t *testing.T) {
@@ -164,7 +165,7 @@ func TestWatchListsAgainAfter410AndKeepsBookmarks(t *testing.T) {
 	require.GreaterOrEqual(t, f.count(isList), 2)
 	f.watching(0)
 
-	// A 410 as the response to the watch request, not within the stream.
+	// The server answers the watch request itself with 410, not an event in the stream.
 	lists := f.count(isList)
 	s.Fail(fakekube.Failure{Code: http.StatusGone, Count: 1, Match: func(r *http.Request) bool { return r.URL.Query().Get("watch") == "true" }})
 	s.Drop()
@@ -173,29 +174,29 @@ func TestWatchListsAgainAfter410AndKeepsBookmarks(t *testing.T) {
 	require.Greater(t, f.count(isList), lists)
 	f.watching(0)
 
-	// A bookmark advances the version, after which a compaction up to it is harmless. A dropped
-	// connection loses a bookmark that was not read yet. So each watch gets more time than the
-	// last.
+	// A bookmark advances the resource version, so a later compaction up to that version is
+	// harmless. A dropped connection loses a bookmark that was not read yet, so each watch gets
+	// more time than the previous one.
 	s.Bookmark()
 	for pause := 20 * time.Millisecond; ; pause *= 2 {
-		require.Less(t, pause, 30*time.Second, "no watch from the bookmark on")
+		require.Less(t, pause, 30*time.Second, "no watch resumes from the bookmark")
 		time.Sleep(pause)
 		watches := f.count(isWatch)
 		s.Drop()
-		if strings.Contains(f.watching(watches).Query, "resourceVersion=106") { // not 105, that of the last pod
+		if strings.Contains(f.watching(watches).Query, "resourceVersion=106") { // 105 is the version of the last pod
 			return
 		}
 	}
 }
 
-func TestWatchSaysThatTheServerIsAwayAndComesBack(t *testing.T) {
+func TestWatchReportsAnOutageAndRecovers(t *testing.T) {
 	s := fakekube.New(t)
 	s.Set(worker(t, "w-0"))
 	f := follow(t, s, nil)
 	f.pods("w-0")
 	s.Stop()
 	away := f.failing(rendezvous.Unreachable, "refused")
-	require.Len(t, away.Pods, 1, "the last known state stays")
+	require.Len(t, away.Pods, 1, "the last known state is kept")
 	require.Contains(t, away.Err.Reason().Brief, "API server")
 	s.Set(worker(t, "w-1"))
 	s.Start()
@@ -235,7 +236,7 @@ func TestWatchGivesUpOnLasting403(t *testing.T) {
 		case err = <-f.result:
 			done = true
 		case <-time.After(20 * time.Second):
-			require.FailNow(t, "Run goes on")
+			require.FailNow(t, "Run did not end")
 		}
 	}
 	f.result <- nil // for the cleanup
@@ -243,10 +244,11 @@ func TestWatchGivesUpOnLasting403(t *testing.T) {
 	require.ErrorAs(t, err, &api)
 	require.True(t, api.Terminal)
 	require.Equal(t, 77, api.Reason().ExitCode())
-	require.Equal(t, first.Err.Since, api.Since, "counted from the first")
+	require.Equal(t, first.Err.Since, api.Since, "the time counts from the first denial")
 }
 
-// With the right to list but not to watch, every attempt begins with a success.
+// TestWatchGivesUpWhenOnlyWatchIsForbidden checks a client that may list but not watch, so that
+// every attempt begins with a success.
 func TestWatchGivesUpWhenOnlyWatchIsForbidden(t *testing.T) {
 	s := fakekube.New(t)
 	s.Fail(fakekube.Failure{Code: http.StatusForbidden, Match: func(r *http.Request) bool { return r.URL.Query().Get("watch") == "true" }})
@@ -271,7 +273,7 @@ func TestWatchRefusesABadSelector(t *testing.T) {
 		require.Equal(t, 64, api.Reason().ExitCode())
 		require.Contains(t, err.Error(), selector)
 	}
-	require.Empty(t, s.Requests(), "the server is not asked")
+	require.Empty(t, s.Requests(), "no request is sent")
 }
 
 func TestNamesModeNeedsGetOnly(t *testing.T) {
@@ -300,7 +302,7 @@ func TestNamesModeNeedsGetOnly(t *testing.T) {
 	f.pods("w-0", "w-1")
 }
 
-// gate blocks until open is closed. asked gets a value for each caller that waits.
+// gate blocks callers until open is closed. asked gets a value when a caller waits.
 type gate struct{ asked, open chan struct{} }
 
 func (g gate) Wait(ctx context.Context) error {
@@ -322,7 +324,7 @@ func TestWatchWaitsAtTheGate(t *testing.T) {
 	g := gate{make(chan struct{}, 1), make(chan struct{})}
 	f := follow(t, s, func(w *rendezvous.Watch) { w.Gate = g })
 	<-g.asked
-	require.Empty(t, s.Requests(), "nothing goes out while the gate is closed")
+	require.Empty(t, s.Requests(), "no request is sent while the gate is closed")
 	close(g.open)
 	f.pods("w-0")
 }

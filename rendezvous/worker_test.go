@@ -21,12 +21,12 @@ func TestPick(t *testing.T) {
 		annotation string
 		want, err  string
 	}{
-		{"the only one", rendezvous.Containers{}, []string{"main"}, "", "main", ""},
+		{"the only container", rendezvous.Containers{}, []string{"main"}, "", "main", ""},
 		{"the flag", rendezvous.Containers{Flag: "b"}, []string{"a", "b"}, "a", "b", ""},
-		{"a flag that is not there", rendezvous.Containers{Flag: "x"}, []string{"a", "b"}, "a", "", "choose container: pod w-0 has no container x, only a, b"},
+		{"a flag with a missing container", rendezvous.Containers{Flag: "x"}, []string{"a", "b"}, "a", "", "choose container: pod w-0 has no container x, only a, b"},
 		{"kubectl's annotation", rendezvous.Containers{Framework: []string{"a"}}, []string{"a", "b"}, "b", "b", ""},
-		{"an annotation of nothing", rendezvous.Containers{Framework: []string{"pytorch", "a"}}, []string{"a", "b"}, "x", "a", ""},
-		{"nobody says", rendezvous.Containers{Framework: []string{"pytorch"}}, []string{"a", "b"}, "", "", "choose container: pod w-0 has 2, and none is marked as the worker's: a, b"},
+		{"an annotation with a missing container", rendezvous.Containers{Framework: []string{"pytorch", "a"}}, []string{"a", "b"}, "x", "a", ""},
+		{"no choice", rendezvous.Containers{Framework: []string{"pytorch"}}, []string{"a", "b"}, "", "", "choose container: pod w-0 has 2, and none is marked as the worker's: a, b"},
 	} {
 		pod := &corev1.Pod{}
 		pod.Name = "w-0"
@@ -83,8 +83,8 @@ func TestStatic(t *testing.T) {
 	require.Empty(t, replaced)
 }
 
-// TestLostWithItsNode checks that the silence counts from its start, not from the taint that causes
-// the pod's deletion. A pod with the same plain name is the replacement.
+// TestLostWithItsNode checks that the time counts from the kubelet's last sign of life, not from
+// the taint that causes the pod's deletion. A pod with the same plain name is the replacement.
 func TestLostWithItsNode(t *testing.T) {
 	pod := shape(t, "node-silent")
 	pod.Labels = map[string]string{names.LabelPod: "w-3"}
@@ -105,7 +105,7 @@ func TestLostWithItsNode(t *testing.T) {
 		losses = rendezvous.Lost(started, rendezvous.Snapshot{Pods: pods}, noon)
 		require.Len(t, losses, 1)
 		require.True(t, losses[0].Replaced)
-		require.False(t, losses[0].Gone, "its link decides")
+		require.False(t, losses[0].Gone, "the worker's link decides whether it is gone")
 	}
 	other := shape(t, "running-ready")
 	other.Name, other.UID, other.CreationTimestamp = "w-4", "u-3", tainted
@@ -122,14 +122,14 @@ func TestLost(t *testing.T) {
 		gone bool
 		says string
 	}{
-		{"well", func() *corev1.Pod { return shape(t, "running-ready") }, "", false, ""},
+		{"running", func() *corev1.Pod { return shape(t, "running-ready") }, "", false, ""},
 		{"deleted", func() *corev1.Pod { return nil }, rendezvous.Missing, true, "w-3: the pod was deleted"},
 		{"replaced", func() *corev1.Pod { p := shape(t, "running-ready"); p.UID = "u-2"; return p }, rendezvous.Missing, true, "uid u-w-3, now u-2"},
 		{"evicted", func() *corev1.Pod { return shape(t, "evicted-memory") }, rendezvous.Evicted, true, "low on resource: memory"},
 		{"failed", func() *corev1.Pod { return shape(t, "exit-never") }, rendezvous.Error, true, "exit code 7"},
-		{"ended by another", func() *corev1.Pod { return shape(t, "exit-zero-never") }, rendezvous.Completed, true, "exit code 0 while the job ran"},
-		{"in crash loop", func() *corev1.Pod { return shape(t, "oom-loop") }, rendezvous.OOMKilled, true, "limit 512Mi"},
-		{"restarted already", func() *corev1.Pod {
+		{"ended with 0", func() *corev1.Pod { return shape(t, "exit-zero-never") }, rendezvous.Completed, true, "exit code 0 while the job ran"},
+		{"in a crash loop", func() *corev1.Pod { return shape(t, "oom-loop") }, rendezvous.OOMKilled, true, "limit 512Mi"},
+		{"already restarted", func() *corev1.Pod {
 			p := shape(t, "running-ready")
 			s := &p.Status.ContainerStatuses[0]
 			s.RestartCount, s.ContainerID = 1, "containerd://c1"
@@ -143,12 +143,12 @@ func TestLost(t *testing.T) {
 		}, rendezvous.Error, true, "container worker was restarted"},
 		{"terminating", func() *corev1.Pod { return shape(t, "terminating") }, rendezvous.Terminating, false, "being deleted"},
 		{"preempted", func() *corev1.Pod { return shape(t, "preempted-scheduler") }, rendezvous.Preempted, false, "preempting to accommodate"},
-		{"about to go", func() *corev1.Pod {
+		{"about to be evicted", func() *corev1.Pod {
 			p := shape(t, "running-ready")
 			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting"})
 			return p
 		}, rendezvous.Preempted, false, "Eviction API: evicting"},
-		{"its node is silent", func() *corev1.Pod { return shape(t, "node-silent") }, rendezvous.NodeLost, false, "node n1 does not answer for 45s"},
+		{"the node does not answer", func() *corev1.Pod { return shape(t, "node-silent") }, rendezvous.NodeLost, false, "node n1 does not answer for 45s"},
 		{"not ready", func() *corev1.Pod { return shape(t, "running-not-ready") }, rendezvous.NotReady, false, "not Ready"},
 	} {
 		var snap rendezvous.Snapshot
@@ -168,6 +168,6 @@ func TestLost(t *testing.T) {
 		require.Contains(t, losses[0].Reason.Sentence, "w-3", c.what)
 		require.NotContains(t, losses[0].Reason.Sentence, "waiting for", c.what)
 		snap.Err = &rendezvous.APIError{}
-		require.Empty(t, rendezvous.Lost(started, snap, noon), "a server that does not answer tells nothing new")
+		require.Empty(t, rendezvous.Lost(started, snap, noon), "no loss is reported while the server does not answer")
 	}
 }

@@ -21,16 +21,16 @@ func TestEveryMemberGetsTheSameTable(t *testing.T) {
 	}
 	absent := h.missing(t, 3*tellEvery/2)
 	require.Equal(t, []Absent{{1, "has not joined"}}, absent)
-	eventually(t, "the others hear who is missing", func() bool {
+	eventually(t, "the others learn which member is missing", func() bool {
 		o := all[0].last()
 		return o.Phase == PhaseGather && len(o.Absent) == 1 && o.Absent[0].Rank == 1
 	})
-	all = append(all, join(t, h.address, card(1, size), secret)) // late
+	all = append(all, join(t, h.address, card(1, size), secret)) // this member joins late
 	table := h.gather(t)
 	h.run(t, 0, table)
 	for rank, c := range table {
 		require.Equal(t, rank, c.Rank)
-		require.Equal(t, "127.0.0.1", c.Address, "as its connection shows")
+		require.Equal(t, "127.0.0.1", c.Address, "the address is that of the member's connection")
 	}
 	for _, p := range all {
 		eventually(t, "run", func() bool { return p.last().Phase == PhaseRun })
@@ -38,7 +38,7 @@ func TestEveryMemberGetsTheSameTable(t *testing.T) {
 	}
 }
 
-func TestRankZeroComesByAPipe(t *testing.T) {
+func TestRankZeroConnectsByAPipe(t *testing.T) {
 	h := serve(t, 2, func(c *Config) { c.Instance = "i0" })
 	join(t, h.address, card(1, 2), secret)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -49,11 +49,11 @@ func TestRankZeroComesByAPipe(t *testing.T) {
 		return ours, nil
 	}, card(0, 2), secret)
 	table := h.gather(t)
-	require.Equal(t, "127.0.0.1", table[0].Address, "as the others reach it")
+	require.Equal(t, "127.0.0.1", table[0].Address, "the address is the one that other members can reach")
 
 	nc, err := net.Dial("tcp", h.address)
 	require.NoError(t, err)
-	require.Nil(t, Check(nc, []byte(secret), card(0, 2)), "it is this one")
+	require.Nil(t, Check(nc, []byte(secret), card(0, 2)), "the same rank 0 is no conflict")
 	other := card(0, 2)
 	other.Instance, other.Name = "another", "job-9"
 	nc, err = net.Dial("tcp", h.address)
@@ -65,10 +65,10 @@ func TestRankZeroComesByAPipe(t *testing.T) {
 	require.Len(t, h.gather(t), 2)
 }
 
-func TestTwoWithOneRank(t *testing.T) {
+func TestTwoMembersWithOneRank(t *testing.T) {
 	h := serve(t, 2, nil)
 	first := join(t, h.address, card(1, 2), secret)
-	eventually(t, "it sits", func() bool { return h.Seats()[1].Here })
+	eventually(t, "the first member has its seat", func() bool { return h.Seats()[1].Here })
 	twin := card(1, 2)
 	twin.Name, twin.Instance = "job-7", "twin"
 	second := join(t, h.address, twin, secret)
@@ -78,23 +78,24 @@ func TestTwoWithOneRank(t *testing.T) {
 	require.Equal(t, "two members have rank 1: job-1 (127.0.0.1), which joined first, and job-7 (127.0.0.1)", refusal.Text)
 	require.NotEmpty(t, refusal.Hint)
 	require.Equal(t, "i1", h.Seats()[1].Card.Instance)
-	eventually(t, "the first one hears who is missing", func() bool { return len(h.missing(t, 50*time.Millisecond)) == 1 && first.last().Phase == PhaseGather })
+	eventually(t, "the first member learns which member is missing", func() bool { return len(h.missing(t, 50*time.Millisecond)) == 1 && first.last().Phase == PhaseGather })
 	join(t, h.address, card(0, 2), secret)
 	require.Equal(t, "i1", h.gather(t)[1].Instance)
 }
 
-// TestAReplacementTakesTheSeat of a member that has gone, or that does not answer.
-func TestAReplacementTakesTheSeat(t *testing.T) {
+// TestReplacementTakesOverTheRank checks that a replacement gets the rank of a member that has
+// disconnected or does not answer.
+func TestReplacementTakesOverTheRank(t *testing.T) {
 	h := serve(t, 2, nil)
 	join(t, h.address, card(0, 2), secret)
 	gone := join(t, h.address, card(1, 2), secret)
 	h.gather(t)
-	h.Hand(1, "i1", []byte(`"of the old one"`))
+	h.Hand(1, "i1", []byte(`"of the old member"`))
 	gone.leave()
-	eventually(t, "it left", func() bool { return !h.Seats()[1].Here })
+	eventually(t, "the member has disconnected", func() bool { return !h.Seats()[1].Here })
 	require.Regexp(t, "job-1 left 0s ago: (it closed its connection|its connection broke)", h.missing(t, 50*time.Millisecond)[0].Why)
 
-	// A frozen member: its connection is open, but it does not answer.
+	// The frozen member's connection is open, but the member does not answer.
 	nc, err := net.Dial("tcp", h.address)
 	require.NoError(t, err)
 	defer nc.Close()
@@ -102,7 +103,7 @@ func TestAReplacementTakesTheSeat(t *testing.T) {
 	frozen.Instance = "frozen"
 	_, err = introduce(nc, []byte(secret), frozen)
 	require.NoError(t, err)
-	eventually(t, "it sits", func() bool { return h.Seats()[1].Card.Instance == "frozen" })
+	eventually(t, "the frozen member has its seat", func() bool { return h.Seats()[1].Card.Instance == "frozen" })
 	next := card(1, 2)
 	next.Instance = "next"
 	p := join(t, h.address, next, secret)
@@ -140,7 +141,8 @@ func TestContradictions(t *testing.T) {
 	require.Contains(t, absent[1].Why, "has not joined; job-1 (127.0.0.1) was refused: rank 1 on job-1 has --workers=4")
 }
 
-// A name that is not known, as with an older release, does not count.
+// TestMembersOfOneJob checks that members without a job name, such as those of an older release,
+// may join any job.
 func TestMembersOfOneJob(t *testing.T) {
 	for _, names := range [][3]string{{"train", "train", ""}, {"", "train", "train"}} {
 		h := serve(t, 2, func(c *Config) { c.Job = names[0] })
@@ -150,13 +152,13 @@ func TestMembersOfOneJob(t *testing.T) {
 			join(t, h.address, c, secret)
 		}
 		for _, c := range h.gather(t) {
-			require.Empty(t, c.Job, "the table does not repeat it")
+			require.Empty(t, c.Job, "the table does not contain the job name")
 		}
 	}
 }
 
-// TestACutIsNoLoss checks that members redial automatically, report their news, and get what they
-// have missed.
+// TestACutIsNoLoss checks that members redial automatically, report their news, and receive what
+// they missed.
 func TestACutIsNoLoss(t *testing.T) {
 	h := serve(t, 1, nil)
 	cuts := &cutter{dial: dialer(h.address)}
@@ -166,14 +168,14 @@ func TestACutIsNoLoss(t *testing.T) {
 		cuts.cut()
 		h.run(t, attempt, table)
 		p.Report(News{Attempt: attempt, Work: []byte(`"done"`)})
-		eventually(t, "both know", func() bool {
+		eventually(t, "both sides have the news", func() bool {
 			return p.last().Attempt == attempt && h.Seats()[0].News.Attempt == attempt && string(h.Seats()[0].News.Work) == `"done"`
 		})
 		require.Equal(t, "i0", h.Seats()[0].Card.Instance)
 	}
 }
 
-// cutter breaks the connections that it makes.
+// cutter makes connections and can break the latest one.
 type cutter struct {
 	dial func(context.Context) (net.Conn, error)
 	mu   sync.Mutex
@@ -194,7 +196,7 @@ func (c *cutter) cut() {
 	c.last.Close()
 }
 
-// TestANewCoordinatorLearnsFromTheMembers replaces rank 0's pod, during the barrier and during an
+// TestANewCoordinatorLearnsFromTheMembers replaces rank 0's pod during the barrier and during an
 // attempt.
 func TestANewCoordinatorLearnsFromTheMembers(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -203,20 +205,20 @@ func TestANewCoordinatorLearnsFromTheMembers(t *testing.T) {
 	cfg := Config{Size: 3, Token: []byte(secret), Name: "job-0"}
 	old := serveOn(t, cfg, l)
 	one, two := join(t, address, card(1, 3), secret), join(t, address, card(2, 3), secret)
-	eventually(t, "two sit", func() bool { return old.Seats()[1].Here && old.Seats()[2].Here })
+	eventually(t, "two members have their seats", func() bool { return old.Seats()[1].Here && old.Seats()[2].Here })
 	old.close()
 	one.Report(News{Attempt: 4, Port: 21000, Used: 2})
 
 	l, err = net.Listen("tcp", address)
 	require.NoError(t, err)
 	h := serveOn(t, cfg, l)
-	eventually(t, "both are back", func() bool { return h.Seats()[1].Here && h.Seats()[2].Here && h.Seats()[1].News.Attempt == 4 })
+	eventually(t, "both members have redialed", func() bool { return h.Seats()[1].Here && h.Seats()[2].Here && h.Seats()[1].News.Attempt == 4 })
 	require.Equal(t, 21000, h.Seats()[1].News.Port)
 	join(t, address, card(0, 3), secret)
 	require.Contains(t, h.missing(t, 300*time.Millisecond)[0].Why, "job-1 is still stopping attempt 4")
 	one.Report(News{Attempt: 4, Ready: true})
 	require.Len(t, h.gather(t), 3)
-	eventually(t, "it was told that rank 0 was away", func() bool { return two.lost() > 0 })
+	eventually(t, "the member was told that rank 0 was lost", func() bool { return two.lost() > 0 })
 }
 
 func TestLeaving(t *testing.T) {
@@ -230,6 +232,6 @@ func TestLeaving(t *testing.T) {
 	p.Flush(ctx)
 	require.NoError(t, ctx.Err())
 	p.leave()
-	eventually(t, "it left", func() bool { return !h.Seats()[1].Here })
+	eventually(t, "the member has disconnected", func() bool { return !h.Seats()[1].Here })
 	require.Equal(t, "job-1 left 0s ago: its pod was told to stop by SIGTERM", h.missing(t, 50*time.Millisecond)[0].Why)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzFrame checks that whatever bytes arrive, a frame is read as written or rejected. No more is
-// read or kept than its kind allows.
+// FuzzFrame checks that a frame is either read as written or rejected, whatever bytes arrive.
+// readFrame reads and keeps no more bytes than the frame's kind allows.
 func FuzzFrame(f *testing.F) {
 	f.Add(append(appendHeader(nil, kindHello, 3), "abc"...))
 	f.Add(appendHeader(nil, kindOrder, 1<<31))
@@ -32,15 +32,15 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// FuzzWelcome checks that no peer is admitted without the token, whatever it sends. One wrong byte
-// in a sealed frame ends the connection.
+// FuzzWelcome checks that a peer without the token is never admitted, whatever it sends, and that
+// one wrong byte in a sealed frame ends the connection.
 func FuzzWelcome(f *testing.F) {
 	f.Add([]byte{}, uint16(0))
 	f.Add(append(appendHeader(nil, kindProve, nonceSize+4+proofSize), make([]byte, nonceSize+4+proofSize)...), uint16(7))
 	f.Fuzz(func(t *testing.T, input []byte, at uint16) {
 		ours, theirs := net.Pipe()
 		go func() {
-			_, _ = ours.Write(input) // it may be refused in the middle
+			_, _ = ours.Write(input) // the reader may close the connection early
 			ours.Close()
 		}()
 		go func() { _, _ = io.Copy(io.Discard, ours) }()
@@ -58,7 +58,7 @@ func FuzzWelcome(f *testing.F) {
 	})
 }
 
-// record returns what a connection writes for a frame.
+// record returns the bytes that a connection writes for a frame.
 func record(t *testing.T, c *conn, k kind, payload []byte) []byte {
 	a, b := net.Pipe()
 	keep := *c
@@ -74,7 +74,8 @@ func record(t *testing.T, c *conn, k kind, payload []byte) []byte {
 	return text
 }
 
-// pair returns both ends of a connection after the proof: the member's and rank 0's.
+// pair returns both ends of a connection after the proof of the token: the member's end and rank
+// 0's end.
 func pair(t *testing.T) (member, coordinator *conn) {
 	ours, theirs := net.Pipe()
 	got := make(chan *conn, 1)
@@ -93,17 +94,17 @@ func pair(t *testing.T) (member, coordinator *conn) {
 	return member, coordinator
 }
 
-// feed makes a connection read text and then its end.
+// feed makes a connection read the given bytes and then the end of the stream.
 func feed(c *conn, text ...[]byte) {
 	a, b := net.Pipe()
 	go func() {
-		_, _ = a.Write(slices.Concat(text...)) // it may be refused in the middle
+		_, _ = a.Write(slices.Concat(text...)) // the reader may close the connection early
 		a.Close()
 	}()
 	c.Conn = b
 }
 
-func TestFramesCannotBeSaidAgain(t *testing.T) {
+func TestFramesCannotBeReplayed(t *testing.T) {
 	member, coordinator := pair(t)
 	frame := record(t, member, kindNews, []byte(`{}`))
 	feed(coordinator, frame, frame)
@@ -115,10 +116,10 @@ func TestFramesCannotBeSaidAgain(t *testing.T) {
 	_, other := pair(t)
 	feed(other, frame)
 	_, _, err = other.receive(time.Second)
-	require.ErrorIs(t, err, ErrProtocol, "it is of another connection")
+	require.ErrorIs(t, err, ErrProtocol, "a frame of another connection is rejected")
 }
 
-func TestTokensHaveToMatch(t *testing.T) {
+func TestTokensMustMatch(t *testing.T) {
 	for _, row := range []struct {
 		member, coordinator string
 		ok                  bool
@@ -146,8 +147,8 @@ func TestTokensHaveToMatch(t *testing.T) {
 	}
 }
 
-// TestTheTokenDoesNotTravel reads everything that both sides write.
-func TestTheTokenDoesNotTravel(t *testing.T) {
+// TestTheTokenIsNotSent checks that the token is not in anything that either side writes.
+func TestTheTokenIsNotSent(t *testing.T) {
 	ours, theirs := net.Pipe()
 	taps := [2]*tap{{Conn: ours}, {Conn: theirs}}
 	go func() { _, _, _ = welcome(taps[1], []byte(secret)) }()
@@ -162,7 +163,7 @@ func TestTheTokenDoesNotTravel(t *testing.T) {
 	}
 }
 
-// tap records what is written.
+// tap is a connection that records the bytes written to it.
 type tap struct {
 	net.Conn
 	written []byte
@@ -173,8 +174,8 @@ func (t *tap) Write(p []byte) (int, error) {
 	return t.Conn.Write(p)
 }
 
-// TestAFakeCoordinatorIsNotBelieved checks that a server in rank 0's place without the token gets
-// no card and gives no order.
+// TestAFakeCoordinatorIsNotBelieved checks that a member gives no card to a server at rank 0's
+// address that lacks the token, and follows no order of it.
 func TestAFakeCoordinatorIsNotBelieved(t *testing.T) {
 	ours, theirs := net.Pipe()
 	go func() {

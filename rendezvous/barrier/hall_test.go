@@ -45,7 +45,7 @@ func serveOn(t testing.TB, cfg Config, l net.Listener) *hall {
 	return h
 }
 
-// player is a member that runs until the test ends, and what it was told.
+// player is a member that runs until the test ends, and records its events.
 type player struct {
 	*Member
 	mu     sync.Mutex
@@ -122,7 +122,7 @@ func (p *player) last() Order {
 	return p.orders[len(p.orders)-1]
 }
 
-// lost returns how often rank 0 was away.
+// lost returns how often the member lost its connection to rank 0.
 func (p *player) lost() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,7 +136,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	require.Eventually(t, ok, patience, 5*time.Millisecond, what)
 }
 
-// gather waits for all members, or fails the test.
+// gather waits until all members have joined, and returns their table.
 func (h *hall) gather(t testing.TB) Table {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -151,7 +151,7 @@ func (h *hall) run(t testing.TB, attempt int, table Table) {
 	require.NoError(t, h.Tell(Order{Phase: PhaseRun, Attempt: attempt, Table: table}))
 }
 
-// missing returns the members that are absent within d.
+// missing returns the members that have not joined within d.
 func (h *hall) missing(t testing.TB, d time.Duration) []Absent {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)

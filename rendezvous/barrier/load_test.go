@@ -13,12 +13,11 @@ import (
 
 var (
 	members = flag.Int("members", 200, "members of TestManyMembers, all in this process over loopback")
-	keep    = flag.Bool("figure", false, "keep what TestManyMembers sees as a figure")
+	keep    = flag.Bool("figure", false, "keep the result of TestManyMembers as a figure")
 )
 
-// TestManyMembers prints the seconds from the last member's start to the moment
-// in which every member has the table:
-// go test ./rendezvous/barrier -count=1 -run ManyMembers -v -args -members 1000 -figure.
+// TestManyMembers measures the seconds from the start of the last member until every member has the
+// table: go test ./rendezvous/barrier -count=1 -run ManyMembers -v -args -members 1000 -figure.
 func TestManyMembers(t *testing.T) {
 	took := fill(t, *members)
 	t.Logf("%d members: %.2f s", *members, took.Seconds())
@@ -37,7 +36,7 @@ func TestManyMembers(t *testing.T) {
 	row, err := figure.Record(dir, figure.Row{Log: log, Command: "make heal", Unit: "s", Op: "<=", Bar: 5,
 		Name: fmt.Sprintf("heal: seconds until all of %d members on loopback have the table", *members)})
 	require.NoError(t, err)
-	t.Logf("five times: %.2f s at most", row.Value)
+	t.Logf("five runs: %.2f s at most", row.Value)
 	require.True(t, row.Pass)
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// dark is a connection on which nothing arrives from some moment on, without an error: like a
+// dark is a connection on which nothing arrives after pulled is closed, without an error, as with a
 // pulled cable.
 type dark struct {
 	net.Conn
@@ -27,8 +27,8 @@ func (d *dark) Write(p []byte) (int, error) {
 	}
 }
 
-// TestSilence checks that both sides notice a connection on which nothing arrives, after Quiet.
-// Until then, and while pings arrive, nothing happens.
+// TestSilence checks that both sides close a connection on which nothing has arrived for Quiet.
+// Before that, and while pings arrive, nothing happens.
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -41,7 +41,7 @@ func TestSilence(t *testing.T) {
 		pulled, roads := make(chan struct{}), 0
 		p := joinBy(t, func(ctx context.Context) (net.Conn, error) {
 			if roads++; roads > 1 {
-				return nil, errors.New("no road")
+				return nil, errors.New("no connection")
 			}
 			ours, theirs := net.Pipe()
 			h.Take(ctx, &dark{theirs, pulled})

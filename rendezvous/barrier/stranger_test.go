@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bother lets strangers attack while members connect.
+// bother attacks the coordinator in several ways while members connect.
 func bother(t *testing.T, address string) (stop func()) {
 	done := make(chan struct{})
 	var open []net.Conn
@@ -22,7 +22,7 @@ func bother(t *testing.T, address string) (stop func()) {
 		open = append(open, c)
 		return c
 	}
-	for range 3 * Unproved { // and send nothing
+	for range 3 * Unproved { // connections that send nothing
 		dial()
 	}
 	for _, text := range []string{
@@ -62,7 +62,7 @@ func bother(t *testing.T, address string) (stop func()) {
 }
 
 // TestStrangersChangeNothing checks that floods, garbage, huge frames and slow writers cost a
-// limited number of goroutines, and the barrier completes at the same time.
+// limited number of goroutines, and that the barrier still completes.
 func TestStrangersChangeNothing(t *testing.T) {
 	const size = 5
 	h := serve(t, size, nil)
@@ -79,16 +79,16 @@ func TestStrangersChangeNothing(t *testing.T) {
 	}
 }
 
-// TestSilenceIsCut checks that a stranger that sends nothing is disconnected after a while, even if
-// no others need its place.
-func TestSilenceIsCut(t *testing.T) {
+// TestSilentStrangerIsDisconnected checks that a stranger that sends nothing is disconnected after
+// a while, even if no other stranger needs its place.
+func TestSilentStrangerIsDisconnected(t *testing.T) {
 	h := serve(t, 2, nil)
 	c, err := net.Dial("tcp", h.address)
 	require.NoError(t, err)
 	defer c.Close()
 	require.NoError(t, c.SetReadDeadline(time.Now().Add(handshakeTime+patience)))
 	_, err = io.Copy(io.Discard, c)
-	require.NoError(t, err, "it was closed by the coordinator")
+	require.NoError(t, err, "the coordinator closes the connection")
 }
 
 func TestAnotherTokenIsNamedAndChangesNothing(t *testing.T) {
@@ -103,7 +103,7 @@ func TestAnotherTokenIsNamedAndChangesNothing(t *testing.T) {
 	absent := h.missing(t, 200*time.Millisecond)
 	require.Len(t, absent, 1)
 	require.Equal(t, "rank 2: has not joined; a process at 127.0.0.1 that claims rank 2 has another token", absent[0].Sentence())
-	for _, claimed := range []int{0, 7, 1 << 19} { // a seat that is taken, and no seat
+	for _, claimed := range []int{0, 7, 1 << 19} { // a taken seat, and seats that do not exist
 		nc, err := net.Dial("tcp", h.address)
 		require.NoError(t, err)
 		_, err = enter(nc, []byte("another"), claimed)

@@ -13,8 +13,8 @@ func TestTableIsReadAsItWasWritten(t *testing.T) {
 			{Name: "job-0", Host: "job-0.svc", Address: "10.1.2.3", Slots: 8, Interface: "eth0", NoGPU: true, NoRDMA: true, Instance: "a"},
 			{Rank: 1, Name: "job-1", Address: "fd00::1", Instance: "b"},
 		},
-		"nothing but ranks": {{}, {Rank: 1}},
-		"empty":             {},
+		"only ranks": {{}, {Rank: 1}},
+		"empty":      {},
 	} {
 		text, err := json.Marshal(Order{Phase: PhaseRun, Table: table})
 		require.NoError(t, err, name)
@@ -26,7 +26,7 @@ func TestTableIsReadAsItWasWritten(t *testing.T) {
 	require.ErrorContains(t, err, "rank 1 is at place 0")
 }
 
-func TestTableThatIsNone(t *testing.T) {
+func TestInvalidTable(t *testing.T) {
 	for text, want := range map[string]string{
 		`1`:                   "cannot unmarshal number",
 		`"a b c;"`:            "line 0: want 8 fields",
@@ -50,7 +50,7 @@ func FuzzTable(f *testing.F) {
 		for _, c := range table {
 			for _, word := range []string{c.Name, c.Host, c.Address, c.Interface, c.Instance} {
 				if !bare(word) {
-					return // no member with such a word gets a seat
+					return // a member with such a name gets no seat
 				}
 			}
 		}
@@ -62,8 +62,8 @@ func FuzzTable(f *testing.F) {
 	})
 }
 
-// A member whose words do not fit into the table gets no seat.
-func TestCardsThatNoPodHas(t *testing.T) {
+// TestInvalidCards checks that a member with names that do not fit into the table gets no seat.
+func TestInvalidCards(t *testing.T) {
 	h := serve(t, 2, nil)
 	for _, c := range []Card{
 		{Rank: 1, Size: 2, Name: "job 1", Instance: "x"},
