@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// dialects are the two dialects, in a fixed order.
+// dialects lists the two dialects in a fixed order.
 var dialects = []struct {
 	name   string
 	render func([]Host) []byte
 }{{"openmpi", OpenMPI}, {"hydra", Hydra}}
 
-// thousand returns the hosts of a large job: addresses.
+// thousand returns the hosts of a large job, by address.
 func thousand() (hosts []Host) {
 	for i := range 1000 {
 		hosts = append(hosts, Host{Name: fmt.Sprintf("10.244.%d.%d", i/250, i%250+2), Slots: 8})

@@ -15,16 +15,16 @@ func TestParse(t *testing.T) {
 		in   string
 		want []Host
 	}{
-		"open mpi":          {"a slots=2\nb slots=3\n", []Host{{"a", 2}, {"b", 3}}},
-		"hydra":             {"10.0.0.1:2\n10.0.0.2:8", []Host{{"10.0.0.1", 2}, {"10.0.0.2", 8}}},
-		"mixed":             {"a:2\nb slots=3", []Host{{"a", 2}, {"b", 3}}},
-		"no number":         {"a\nb\n", []Host{{"a", 1}, {"b", 1}}},
-		"comments, blanks":  {"# list\n\n \t\na slots=2 # two\r\n#b\n", []Host{{"a", 2}}},
-		"order, duplicates": {"b\na\nb\n", []Host{{"b", 1}, {"a", 1}, {"b", 1}}},
-		"user and fqdn":     {"me@w-0.job.ns.svc slots=4", []Host{{"me@w-0.job.ns.svc", 4}}},
-		"max slots dropped": {"a slots=2 max_slots=4\nb max-slots=9", []Host{{"a", 2}, {"b", 1}}},
-		"ipv6":              {"fd00::2 slots=2\n[fd00::3]:4\n[fd00::4]\n::1", []Host{{"fd00::2", 2}, {"fd00::3", 4}, {"fd00::4", 1}, {"::1", 1}}},
-		"empty":             {"", nil},
+		"open mpi":              {"a slots=2\nb slots=3\n", []Host{{"a", 2}, {"b", 3}}},
+		"hydra":                 {"10.0.0.1:2\n10.0.0.2:8", []Host{{"10.0.0.1", 2}, {"10.0.0.2", 8}}},
+		"mixed":                 {"a:2\nb slots=3", []Host{{"a", 2}, {"b", 3}}},
+		"no number":             {"a\nb\n", []Host{{"a", 1}, {"b", 1}}},
+		"comments, blank lines": {"# list\n\n \t\na slots=2 # two\r\n#b\n", []Host{{"a", 2}}},
+		"order, duplicates":     {"b\na\nb\n", []Host{{"b", 1}, {"a", 1}, {"b", 1}}},
+		"user and fqdn":         {"me@w-0.job.ns.svc slots=4", []Host{{"me@w-0.job.ns.svc", 4}}},
+		"max slots dropped":     {"a slots=2 max_slots=4\nb max-slots=9", []Host{{"a", 2}, {"b", 1}}},
+		"ipv6":                  {"fd00::2 slots=2\n[fd00::3]:4\n[fd00::4]\n::1", []Host{{"fd00::2", 2}, {"fd00::3", 4}, {"fd00::4", 1}, {"::1", 1}}},
+		"empty":                 {"", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Parse(strings.NewReader(tc.in))
@@ -74,7 +74,7 @@ func TestParsePassesReadErrors(t *testing.T) {
 	require.ErrorContains(t, err, "parse hostfile: ")
 }
 
-// A rendered list reads back as the same list, in either dialect.
+// FuzzParse checks that a rendered list reads back as the same list, in either dialect.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"a slots=2\nb:3 # x\n", "[fd00::1]:2\n::1\n", "u@h max_slots=2\r\n", ":", "[", "a=b", "[::]"} {
 		f.Add([]byte(seed))

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A directory that is not writable gives an error and keeps the old file. Root may write
-// everywhere, so the test then runs on a thread with nobody's file system uid: the kernel then
-// drops root's override capabilities.
+// TestWriteReadOnlyDirectory checks that a directory that is not writable causes an error and keeps
+// the old file. Root may write everywhere, so as root the test runs on a thread with nobody's file
+// system uid. The kernel then drops root's override capabilities.
 func TestWriteReadOnlyDirectory(t *testing.T) {
 	dir, err := os.MkdirTemp("/tmp", "hostfile")
 	require.NoError(t, err)

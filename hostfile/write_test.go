@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWriteMakesAndReplaces(t *testing.T) {
+func TestWriteCreatesAndReplaces(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "hostfile")
 	require.NoError(t, Write(path, []byte("a slots=1\n"), 0o600))
@@ -23,7 +23,7 @@ func TestWriteMakesAndReplaces(t *testing.T) {
 	require.Equal(t, "b slots=2\n", string(got))
 	info, err := os.Stat(path)
 	require.NoError(t, err)
-	require.Equal(t, fs.FileMode(0o666), info.Mode().Perm(), "the umask must not count")
+	require.Equal(t, fs.FileMode(0o666), info.Mode().Perm(), "the umask must not apply")
 	requireAlone(t, path)
 }
 
@@ -50,10 +50,10 @@ func TestWriteErrors(t *testing.T) {
 		path string
 		want error
 	}{
-		"no such directory":     {filepath.Join(dir, "none", "hostfile"), fs.ErrNotExist},
-		"parent is a file":      {filepath.Join(file, "hostfile"), nil},
-		"path is a directory":   {taken, nil},
-		"directory of no files": {"/proc/hostfile", nil},
+		"no such directory":               {filepath.Join(dir, "none", "hostfile"), fs.ErrNotExist},
+		"parent is a file":                {filepath.Join(file, "hostfile"), nil},
+		"path is a directory":             {taken, nil},
+		"directory without regular files": {"/proc/hostfile", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := Write(tc.path, []byte("a slots=1\n"), 0o600)
@@ -66,10 +66,11 @@ func TestWriteErrors(t *testing.T) {
 	}
 	left, err := filepath.Glob(filepath.Join(dir, ".*"))
 	require.NoError(t, err)
-	require.Empty(t, left, "temporary files are left behind")
+	require.Empty(t, left, "temporary files were left behind")
 }
 
-// However often readers look, they see the old or the new list, complete.
+// TestWriteIsAtomic checks that readers always see the old or the new list, complete, however often
+// they read.
 func TestWriteIsAtomic(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "hostfile")
 	short := []byte("a slots=1\n")
@@ -95,7 +96,7 @@ func TestWriteIsAtomic(t *testing.T) {
 	for range 2000 {
 		got, err := os.ReadFile(path)
 		require.NoError(t, err)
-		require.True(t, bytes.Equal(got, short) || bytes.Equal(got, long), "a part of a list: %d bytes", len(got))
+		require.True(t, bytes.Equal(got, short) || bytes.Equal(got, long), "read an incomplete list of %d bytes", len(got))
 		seen[len(got)]++
 	}
 	close(stop)
