@@ -3,7 +3,7 @@
 // the agent is replaced by a test double.
 //
 //	make cluster-up
-//	go test -tags e2e ./test/e2e/ -run TestOpenMPI
+//	go test -tags e2e ./test/e2e/ -run TestExitCode
 //
 // `make e2e` starts the cluster, builds the images, loads them and runs everything.
 //
