@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -111,6 +112,18 @@ func leave(t *testing.T, r *runner, worker string) string {
 	return id
 }
 
+// counted is a Node that counts its dials.
+type counted struct {
+	contract.Node
+	dials atomic.Int32
+}
+
+// Dial implements link.Dialer.
+func (c *counted) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
+	c.dials.Add(1)
+	return c.Node.Dial(ctx)
+}
+
 // marked returns the processes of a session.
 func marked(id string) []proc.Process { return proc.Marked(names.EnvSession + "=" + id) }
 
@@ -148,7 +161,7 @@ func TestClearDoesNotWaitForLostWorkers(t *testing.T) {
 // is not known to be lost. Such a worker may still run the last attempt.
 func TestClearWaitsForSilentWorkers(t *testing.T) {
 	r, workers, paths := runnerAt(t, 2)
-	quiet := &contract.Node{Dialer: local.Dialer{Path: paths["w-1"]}}
+	quiet := &counted{Node: contract.Node{Dialer: local.Dialer{Path: paths["w-1"]}}}
 	r.links.Forget([]string{"w-1"})
 	r.links.Keep(t.Context(), rendezvous.Worker{Name: "w-1", UID: "uid-1"}, func(note func(link.State)) *link.Link {
 		return link.New(link.Config{Worker: "w-1", Dialer: quiet, OnState: note})
@@ -158,11 +171,13 @@ func TestClearWaitsForSilentWorkers(t *testing.T) {
 	quiet.Lose()
 	quiet.Cut()
 	done := make(chan error, 1)
+	before := quiet.dials.Load()
 	go func() { done <- r.clear(t.Context(), t.Context(), workers) }()
+	require.Eventually(t, func() bool { return quiet.dials.Load() >= before+3 }, time.Minute, time.Millisecond, "the link is not redialed")
 	select {
 	case err := <-done:
 		require.FailNow(t, "clear did not wait for the worker", "%v", err)
-	case <-time.After(time.Second):
+	default:
 	}
 	quiet.Return()
 	require.NoError(t, <-done)

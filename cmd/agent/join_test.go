@@ -349,7 +349,7 @@ func TestPeersFailFirst(t *testing.T) {
 				pid, err := strconv.Atoi(below[0])
 				require.NoError(t, err)
 				require.NoError(t, syscall.Kill(pid, sig))
-				time.Sleep(2 * time.Second) // the failure settles before the replacement starts
+				pods[0].says("rank 0 on job-0 exited with 1") // the failure must be known before the replacement starts
 			}
 			all(t, []*pod{pods[0], g.start(1)}, 0)
 			want := "attempt 2 of 2: rank 1 on job-1 was lost: its pod or container was replaced; rank 0 on job-0 exited with 1"

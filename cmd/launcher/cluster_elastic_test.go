@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,10 +57,8 @@ func (c *cluster) touch(name string) {
 func (l *launcher) follows(t *testing.T, line string) {
 	t.Helper()
 	wanted := regexp.MustCompile(`(?m)^` + line + `$`)
-	for deadline := time.Now().Add(30 * time.Second); !wanted.MatchString(l.out.String()); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("no line %s:\n%s\n%s", line, l.out.String(), l.err.String())
-		}
+	if !assert.Eventually(t, func() bool { return wanted.MatchString(l.out.String()) }, 30*time.Second, 20*time.Millisecond) {
+		t.Fatalf("no line %s:\n%s\n%s", line, l.out.String(), l.err.String())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/test/fakekube"
+	"github.com/musterhq/muster/test/suite/await"
 )
 
 // office is the API server of one script, with the commands that let the script act as controller
@@ -179,25 +181,22 @@ func (o *office) hostile(name string) {
 
 // await implements `await NAME`: it waits until the job exists.
 func (o *office) await(ts *testscript.TestScript, args []string) {
-	for range 1000 {
-		if o.jobs.Get("lab", args[0], &v1alpha1.LaunchJob{}) {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	ts.Fatalf("job %s was not created", args[0])
+	until(ts, "job "+args[0], func() bool { return o.jobs.Get("lab", args[0], &v1alpha1.LaunchJob{}) })
+}
+
+// until waits until a condition is true. what names the condition in the error.
+func until(ts *testscript.TestScript, what string, ok func() bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	ts.Check(await.Until(ctx, 10*time.Millisecond, what, func() (bool, error) { return ok(), nil }))
 }
 
 // said implements `said FILE TEXT`: it waits until the file contains the text.
 func said(ts *testscript.TestScript, args []string) {
-	for range 1000 {
-		text, _ := os.ReadFile(ts.MkAbs(args[0]))
-		if strings.Contains(string(text), args[1]) {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	ts.Fatalf("%s does not contain %q", args[0], args[1])
+	until(ts, fmt.Sprintf("%q in %s", args[1], args[0]), func() bool {
+		text, _ := os.ReadFile(ts.MkAbs(args[0])) // the file may not exist yet
+		return strings.Contains(string(text), args[1])
+	})
 }
 
 // pod implements `pod JOB-ROLE[-N] STATE`. STATE is Pending, Running, or an exit code. Stopping
@@ -270,15 +269,9 @@ func (o *office) server(ts *testscript.TestScript, args []string) {
 	case "drop":
 		o.api.Drop()
 	case "asked": // wait until the path is requested
-		for range 1000 {
-			for _, r := range o.api.Requests() {
-				if strings.Contains(r.Path, args[1]) {
-					return
-				}
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		ts.Fatalf("no request for %s", args[1])
+		until(ts, "a request for "+args[1], func() bool {
+			return slices.ContainsFunc(o.api.Requests(), func(r fakekube.Request) bool { return strings.Contains(r.Path, args[1]) })
+		})
 	case "uninstall": // without the CRD, an API server answers with plain text
 		o.api.Fail(fakekube.Failure{Code: 404, Text: "404 page not found\n", Match: func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/apis/muster.dev/") }})
 	case "expire": // all tokens expire

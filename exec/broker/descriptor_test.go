@@ -19,6 +19,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/test/contract"
 )
 
 // ends holds the two ends of a possible stdin or stdout of a stub.
@@ -183,7 +185,7 @@ func TestCloseEndsABlockedRead(t *testing.T) {
 			_, err := d.Read(make([]byte, 1))
 			failed <- err
 		}()
-		time.Sleep(10 * time.Millisecond) // both orders of Read and Close are valid, but Read usually blocks first
+		contract.Blocked(t, "TestCloseEndsABlockedRead", ").Read(")
 		require.NoError(t, d.Close())
 		require.ErrorIs(t, <-failed, os.ErrClosed)
 		// The read took no byte from other processes that share the descriptor.
@@ -203,11 +205,11 @@ func TestCloseEndsABlockedWrite(t *testing.T) {
 				}
 			}
 		}()
+		contract.Blocked(t, "TestCloseEndsABlockedWrite", ").Write(")
 		if strings.Contains(t.Name(), "/terminal") {
 			// A write to a terminal ends only after the terminal is read.
 			go func() { _, _ = io.Copy(io.Discard, e.reader) }() // until forEach closes the terminal
 		}
-		time.Sleep(10 * time.Millisecond)
 		require.NoError(t, d.Close())
 		require.ErrorIs(t, <-failed, os.ErrClosed)
 	})

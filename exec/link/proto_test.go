@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -67,29 +68,32 @@ func quietly(c *link.Config) { c.PingEvery, c.DeadAfter = time.Hour, time.Hour }
 // TestProveNeedsItsOwnPong checks that since protocol 2 the answer to an earlier PING proves
 // nothing. A worker with protocol 1 cannot distinguish PINGs.
 func TestProveNeedsItsOwnPong(t *testing.T) {
-	s := newScripted(wire.ProtoEcho)
-	l := contract.NewLink(t, s, quietly)
-	linked(t, l)
-	proofs := make(chan bool, 2)
-	prove := func() { proofs <- l.Prove(ctxFor(t)) }
-	go prove()
-	require.EqualValues(t, 1, <-s.pings)
-	go prove()
-	s.pongs <- 1
-	require.True(t, <-proofs)
-	require.EqualValues(t, 2, <-s.pings)
-	select {
-	case <-proofs:
-		require.Fail(t, "Prove accepted the answer to another PING")
-	case <-time.After(50 * time.Millisecond):
-	}
-	s.pongs <- 2
-	require.True(t, <-proofs)
+	synctest.Test(t, func(t *testing.T) {
+		s := newScripted(wire.ProtoEcho)
+		l := contract.NewLink(t, s, quietly)
+		linked(t, l)
+		proofs := make(chan bool, 2)
+		prove := func() { proofs <- l.Prove(ctxFor(t)) }
+		go prove()
+		require.EqualValues(t, 1, <-s.pings)
+		go prove()
+		s.pongs <- 1
+		require.True(t, <-proofs)
+		require.EqualValues(t, 2, <-s.pings)
+		synctest.Wait()
+		select {
+		case <-proofs:
+			require.Fail(t, "Prove accepted the answer to another PING")
+		default:
+		}
+		s.pongs <- 2
+		require.True(t, <-proofs)
 
-	go prove()
-	require.EqualValues(t, 3, <-s.pings)
-	s.pongs <- 99 // no such PING was sent, so the connection ends
-	require.False(t, <-proofs)
+		go prove()
+		require.EqualValues(t, 3, <-s.pings)
+		s.pongs <- 99 // no such PING was sent, so the connection ends
+		require.False(t, <-proofs)
+	})
 }
 
 func TestProveOfAnOlderWorker(t *testing.T) {

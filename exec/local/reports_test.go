@@ -112,14 +112,22 @@ func TestFrozenDaemonIsReported(t *testing.T) {
 // TestFrozenRankIsNotReported checks that a stopped rank is not reported, because a user with a
 // debugger may have stopped it, or the rank itself.
 func TestFrozenRankIsNotReported(t *testing.T) {
-	_, s, told, out := daemon(t, nil, `sh -c 'echo $$; exec sleep 1000' & wait`)
-	require.NoError(t, syscall.Kill(number(t, out), syscall.SIGSTOP))
+	_, s, told, out := daemon(t, nil, `echo $$; sh -c 'echo $$; exec sleep 1000' & wait`)
+	pid := number(t, out)
+	var rank int
+	require.Eventually(t, func() bool {
+		n, _ := fmt.Sscan(out.String(), new(int), &rank)
+		return n == 2 && strings.HasSuffix(out.String(), "\n")
+	}, time.Minute, 10*time.Millisecond)
+	require.NoError(t, syscall.Kill(rank, syscall.SIGSTOP))
 	told.await(t, wire.ReportRanks)
-	time.Sleep(time.Second) // three times the limit for a daemon
-	require.Empty(t, told.of(wire.ReportFrozen))
+	// The rank has been stopped for longer than its daemon, which is reported.
+	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	require.Equal(t, pid, told.await(t, wire.ReportFrozen).PID)
 	s.Stop(time.Second)
 	_, err := s.Wait(t.Context())
 	require.NoError(t, err)
+	require.Len(t, told.of(wire.ReportFrozen), 1)
 }
 
 // TestKilledDaemonIsReported checks a daemon that has left its session's first process, and is
@@ -180,10 +188,12 @@ func kernelReportsEnds(t *testing.T) bool {
 
 // TestFailedRankIsReported checks that the end of a rank is reported if the kernel shows it.
 func TestFailedRankIsReported(t *testing.T) {
-	_, s, told, _ := daemon(t, nil, `PMI_RANK=5 sh -c 'sleep 5; exit 7'; sleep 1000`)
+	_, s, told, out := daemon(t, nil, `PMI_RANK=5 sh -c 'sleep 5; exit 7'; echo $$; sleep 1000`)
 	told.await(t, wire.ReportRanks)
 	if !kernelReportsEnds(t) {
-		time.Sleep(7 * time.Second)
+		// After the rank's end, the worker looks at the session until it reports the frozen daemon.
+		require.NoError(t, syscall.Kill(number(t, out), syscall.SIGSTOP))
+		told.await(t, wire.ReportFrozen)
 		require.Empty(t, told.of(wire.ReportRank))
 	} else {
 		rec := told.await(t, wire.ReportRank)

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/test/contract"
 	"github.com/musterhq/muster/test/fakekube"
 )
 
@@ -291,7 +291,7 @@ func TestCloseEndsReadAndWrite(t *testing.T) {
 			}
 			done <- err
 		}()
-		time.Sleep(200 * time.Millisecond) // the write is blocked by then; an earlier Close is also valid
+		contract.Blocked(t, "TestCloseEndsReadAndWrite", "poll.(*FD).Write(")
 		require.NoError(t, conn.Close())
 		require.Equal(t, link.Dropped, kind(t, <-done))
 		require.Equal(t, link.Dropped, kind(t, <-done))

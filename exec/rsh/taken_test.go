@@ -82,7 +82,7 @@ func TestAcceptedCommandHasNoTimeout(t *testing.T) {
 				return
 			}
 			_, _ = conn.Read(make([]byte, 1<<16))
-			time.Sleep(6 * soon)
+			time.Sleep(6 * soon) // the test is about answers that take longer than the limit
 			reply := AppendReply(nil, Reply{Code: 7})
 			_, _ = conn.Write(reply[:6])
 			time.Sleep(6 * soon)

@@ -7,12 +7,16 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"log/slog"
+	"net"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -20,40 +24,47 @@ import (
 // received the answer to END, which the launcher shows by closing the connection. The bridge ends
 // with PID 1.
 func TestServerWaitsForLauncherToClose(t *testing.T) {
-	s, c := linked(t, 0)
-	hello(t, c)
-	r := wire.NewReader(bufio.NewReader(c))
-	next(t, r, wire.Welcome, &wire.WelcomeRecord{})
-	send(t, c, wire.End, 0, wire.EndRecord{})
-	for f := (wire.Frame{}); f.Type != wire.Ended; {
-		var err error
-		f, err = r.Next()
-		require.NoError(t, err)
-	}
-	select {
-	case <-s.Outcome():
-		t.Fatal("PID 1 exits before the launcher has the answer")
-	case <-time.After(partTime / 10):
-	}
-	c.Close()
-	select {
-	case o := <-s.Outcome():
-		require.Equal(t, JobOver, o)
-	case <-time.After(partTime / 2):
-		t.Fatal("PID 1 waits for a launcher that has disconnected")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		b, c := piped(t)
+		hello(t, c)
+		r := wire.NewReader(bufio.NewReader(c))
+		next(t, r, wire.Welcome, &wire.WelcomeRecord{})
+		send(t, c, wire.End, 0, wire.EndRecord{})
+		for f := (wire.Frame{}); f.Type != wire.Ended; {
+			var err error
+			f, err = r.Next()
+			require.NoError(t, err)
+		}
+		time.Sleep(partTime - time.Millisecond)
+		require.EqualValues(t, -1, b.outcome(), "PID 1 exits before the launcher has the answer")
+		c.Close()
+		require.Equal(t, JobOver, b.outcome(), "PID 1 waits for a launcher that has disconnected")
+	})
+}
+
+// piped returns a worker, and the launcher's end of a connection to it in memory. Both belong in a
+// synctest bubble.
+func piped(t *testing.T) (*bond, net.Conn) {
+	b := &bond{t: t, server: New(Config{Reaper: reap.New(), Log: slog.New(slog.DiscardHandler), Dir: "/"})}
+	rw, err := b.Dial(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		rw.Close()
+		b.server.abandon()
+		b.server.wg.Wait()
+	})
+	return b, rw.(net.Conn)
 }
 
 func TestServerEndsWithoutLaunchersClose(t *testing.T) {
-	s, c := linked(t, 0)
-	hello(t, c)
-	send(t, c, wire.End, 0, wire.EndRecord{})
-	select {
-	case o := <-s.Outcome():
-		require.Equal(t, JobOver, o)
-	case <-time.After(10 * time.Second):
-		t.Fatal("PID 1 waits for a launcher that does not close")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		b, c := piped(t)
+		hello(t, c)
+		go func() { _, _ = io.Copy(io.Discard, c) }() // until the connection is closed
+		send(t, c, wire.End, 0, wire.EndRecord{})
+		time.Sleep(partTime)
+		require.Equal(t, JobOver, b.outcome(), "PID 1 waits for a launcher that does not close")
+	})
 }
 
 // TestExitAndEOFShareAWrite checks that the ends of a session and of its outputs share one write,

@@ -39,7 +39,7 @@ func bother(t *testing.T, address string) (stop func()) {
 	}
 	slow := dial()
 	gone := make(chan struct{})
-	go func() { // one byte at a time
+	go func() { // one byte every 50 ms: the test is about slow writers
 		defer close(gone)
 		for _, b := range []byte(strings.Repeat(string(appendHeader(nil, kindProve, 200)), 50)) {
 			select {
