@@ -2,6 +2,7 @@ package fakekube
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -94,12 +95,15 @@ func (e *Exec) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer e.served.Done()
-	w = &hijacked{w, e}
 	if protocol == WebSocket {
-		e.serveWebSocket(w, r)
+		e.serveWebSocket(&hijacked{w, e, nil}, r)
 		return
 	}
-	ServeSPDY(w, r, func(in io.Reader, out, errs io.Writer) (int, error) { return e.command(r, in, out, errs) })
+	answered := make(chan struct{})
+	ServeSPDY(&hijacked{w, e, answered}, r, func(in io.Reader, out, errs io.Writer) (int, error) {
+		close(answered)
+		return e.command(r, in, out, errs)
+	})
 }
 
 // serveWebSocket does what the API server's stream translator does on the client's side.
@@ -179,8 +183,8 @@ func (e *Exec) command(r *http.Request, stdin io.Reader, stdout, stderr io.Write
 // Refuse answers upgrades to protocol (WebSocket or SPDY) with a plain text body, as a server or proxy without that
 // protocol does. Code 0 accepts upgrades again.
 //
-// Tests that cut dials refuse SPDY, and so do tests whose launchers cut them. The SPDY library waits forever for a
-// stream if its connection ends before the stream was answered.
+// Tests that cut dials refuse SPDY, and so do tests whose launchers cut them. The SPDY server waits 30 s for streams
+// that never come.
 func (e *Exec) Refuse(protocol string, code int, body string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -299,7 +303,8 @@ func (v valveWriter) Write(p []byte) (int, error) {
 // hijacked records the connection that a protocol switch takes over.
 type hijacked struct {
 	http.ResponseWriter
-	e *Exec
+	e        *Exec
+	answered chan struct{} // see hijackedConn
 }
 
 // Hijack implements http.Hijacker.
@@ -308,16 +313,38 @@ func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &hijackedConn{conn, h.e}
+	c := &hijackedConn{Conn: conn, e: h.e, answered: h.answered}
 	h.e.mu.Lock()
 	h.e.conns[c] = struct{}{}
 	h.e.mu.Unlock()
-	return c, buf, nil
+	arrived, _ := buf.Peek(buf.Reader.Buffered())
+	return c, bufio.NewReadWriter(bufio.NewReader(io.MultiReader(bytes.NewReader(arrived), c)), bufio.NewWriter(c)), nil
 }
 
+// hijackedConn hides its end from spdystream until all streams are answered. A stream that spdystream cannot answer
+// blocks its writer forever.
 type hijackedConn struct {
 	net.Conn
-	e *Exec
+	e        *Exec
+	answered chan struct{} // closed when the command starts; nil for WebSockets
+}
+
+// Read delays an error until the streams are answered. The limit is for a client that has opened too few.
+func (c *hijackedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err != nil && c.answered != nil {
+		select {
+		case <-c.answered:
+		case <-time.After(5 * time.Second):
+		}
+	}
+	return n, err
+}
+
+// Write returns no error. Read reports the end of the connection.
+func (c *hijackedConn) Write(p []byte) (int, error) {
+	_, _ = c.Conn.Write(p)
+	return len(p), nil
 }
 
 // Close returns no error: if a second Close returned one, spdystream would keep a goroutine for a second.
