@@ -28,7 +28,7 @@
 // [Reaper.Stop] sends TERM, waits, and sends KILL. It returns when two scans in a row found no live
 // process, and no child ended during them. One scan is not enough: a scan of /proc is no snapshot,
 // so a process can fork behind the reader's back and end. A process that is loading a program has
-// no environment for a moment, so a scan waits for that.
+// no environment for a moment, or only a part of it, so a scan waits for that.
 //
 // [Reaper.Drain] first sends the caller's signal to the ranks only ([Ranks]), so that they can
 // write a checkpoint while the daemons above them and the helpers below them still live. Helpers

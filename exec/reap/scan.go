@@ -16,12 +16,12 @@ type Proc struct {
 	Start     uint64 // clock ticks since boot; with PID it identifies a process uniquely
 	State     byte   // as in /proc/PID/stat: R, S, D, T, t, Z, X, ...
 	Threads   int
-	Ticks     uint64 // of its own processor time, in user and kernel mode; see TickTime
-	Exiting   bool   // its files are being closed; it has almost ended
-	kernel    bool   // a kernel thread
-	loading   bool   // it has no environment, or we may not see it: a program is being loaded
-	Comm      string // name of the program, at most 15 bytes
-	Marker    string // value of the scanned variable; "" if absent or unreadable
+	Ticks     uint64    // of its own processor time, in user and kernel mode; see TickTime
+	Exiting   bool      // its files are being closed; it has almost ended
+	kernel    bool      // a kernel thread
+	env       [2]uint64 // the range of its environment in its memory; zero while a program is loaded, or if we may not see it
+	Comm      string    // name of the program, at most 15 bytes
+	Marker    string    // value of the scanned variable; "" if absent or unreadable
 
 	Numbers Numbers // of its rank, from its environment
 	First   bool    // it was added to a Tree (Tree.Add)
@@ -74,22 +74,37 @@ func scan(env string, known func(Proc) bool) ([]Proc, error) {
 	return procs, nil
 }
 
-// Environ reads the environment of a process into buf, with a NUL after each K=V. Between the end
-// of the old program and the start of the new one it reads as empty. Environ waits for that, up to
-// 0.2 s, because on a busy machine this state may last long. Errors are those of open and read; a
-// process that has ended has ESRCH or ENOENT.
+// Environ reads the environment of a process into buf, with a NUL after each K=V. While the process
+// loads a program, the kernel shows no environment, or a part of the old one. Environ waits for the
+// whole one, up to 0.2 s, because on a busy machine this state may last long. Errors are those of
+// open and read; a process that has ended has ESRCH or ENOENT.
 func Environ(pid int, buf *bytes.Buffer) error {
+	path := "/proc/" + strconv.Itoa(pid) + "/environ"
+	var now bytes.Buffer
+	var before [2]uint64
 	for end := time.Now().Add(loadTime); ; time.Sleep(loadPause) {
-		if err := ReadFile("/proc/"+strconv.Itoa(pid)+"/environ", buf); err != nil || buf.Len() > 0 {
+		if err := ReadFile(path, buf); err != nil || 0 < buf.Len() && buf.Len() < oneRead {
 			return err
 		}
-		p, err := readStat(pid, buf)
-		buf.Reset()
-		if err != nil || !p.loading || !p.Alive() || time.Now().After(end) {
+		p, err := readStat(pid, &now)
+		if err != nil || !p.Alive() || time.Now().After(end) {
 			return err
 		}
+		switch length := p.env[1] - p.env[0]; {
+		case p.env[1] == 0: // it loads a program
+		case length == 0: // an empty environment, or the kernel is about to fill it
+			if p.State == 'S' || p.stopped() {
+				return nil
+			}
+		case uint64(buf.Len()) == length, p.env == before: // whole, or not all of it can be read
+			return nil
+		}
+		before = p.env
 	}
 }
+
+// oneRead is less than what ReadFile reads at once. An environment that arrives at once is whole.
+const oneRead = 4 << 10
 
 // Limits of the wait for a program that is being loaded.
 const (
@@ -129,8 +144,8 @@ func parseStat(line []byte) (Proc, error) {
 		return Proc{}, errors.New("parse stat: no name in parentheses")
 	}
 	fields := bytes.Fields(line[shut+1:])
-	// Fields 3, 4, 9, 14, 15, 20, 22 and 51 of the manual. The last one came with Linux 3.5.
-	const state, ppid, flags, utime, stime, threads, start, envEnd = 0, 1, 6, 11, 12, 17, 19, 48
+	// Fields 3, 4, 9, 14, 15, 20, 22, 50 and 51 of the manual. The last two came with Linux 3.5.
+	const state, ppid, flags, utime, stime, threads, start, envStart, envEnd = 0, 1, 6, 11, 12, 17, 19, 47, 48
 	if len(fields) <= start || len(fields[state]) != 1 {
 		return Proc{}, errors.New("parse stat: too few fields")
 	}
@@ -149,7 +164,10 @@ func parseStat(line []byte) (Proc, error) {
 	p.Ticks = user + system
 	p.Exiting = bits&exiting != 0 && p.Threads <= 1
 	p.kernel = bits&kernelThread != 0
-	p.loading = len(fields) > envEnd && string(fields[envEnd]) == "0"
+	if len(fields) > envEnd {
+		p.env[0], _ = strconv.ParseUint(string(fields[envStart]), 10, 64)
+		p.env[1], _ = strconv.ParseUint(string(fields[envEnd]), 10, 64)
+	}
 	if err := errors.Join(errs[:]...); err != nil {
 		return Proc{}, fmt.Errorf("parse stat: %w", err)
 	}

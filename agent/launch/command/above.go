@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"syscall"
 
@@ -20,8 +19,8 @@ import (
 // Owns reports whether a process belongs to the command of this run. A user may also call `agent
 // rsh` by hand beside the run.
 func Owns(pid int, run string) bool {
-	env, err := os.ReadFile(filepath.Join("/proc", fmt.Sprint(pid), "environ"))
-	return err == nil && slices.ContainsFunc(bytes.Split(env, []byte{0}), func(kv []byte) bool {
+	var env bytes.Buffer
+	return reap.Environ(pid, &env) == nil && slices.ContainsFunc(bytes.Split(env.Bytes(), []byte{0}), func(kv []byte) bool {
 		return string(kv) == envRun+"="+run
 	})
 }
