@@ -4,12 +4,15 @@ package reap
 
 import (
 	"bytes"
+	"slices"
 	"syscall"
 	"time"
 )
 
-// launcherTime is how long launchers and daemons may take to end when no other process is left.
-// torchrun waits for the ones on other workers in the meantime, and handles no signal.
+// launcherTime is how long launchers and daemons may sleep when they were asked and no other process
+// is left. torchrun waits for the ones on other workers in the meantime, and handles no signal. Time
+// in which one of them works or waits for a processor or a disk does not count, so on a busy machine
+// all can end by themselves.
 const launcherTime = 5 * time.Second
 
 // launchersOf returns the launchers and daemons of alive (true), and their ancestors (false).
@@ -57,27 +60,26 @@ func (s *stop) held(alive []Proc) map[identity]bool {
 	return nil
 }
 
-// overdue returns the launchers and daemons that have been alone, with their ancestors, for
-// launcherTime since they were asked: they have nothing to save.
+// overdue returns the launchers and daemons that were left alone, with their ancestors, and have
+// slept for launcherTime since they were asked: they have nothing to save.
 func (s *stop) overdue(alive []Proc) map[identity]bool {
 	if !s.ordered {
 		return nil
 	}
-	for _, p := range alive {
-		if !s.asked[p.identity()] {
-			s.alone = time.Time{}
-			return nil
-		}
-	}
 	launchers := launchersOf(alive)
-	if len(launchers) < len(alive) {
+	unasked := func(p Proc) bool { return !s.asked[p.identity()] }
+	if len(launchers) < len(alive) || slices.ContainsFunc(alive, unasked) {
 		s.alone = time.Time{}
 		return nil
 	}
+	now := time.Now()
 	if s.alone.IsZero() {
-		s.alone = time.Now()
+		s.slept = 0
+	} else if !slices.ContainsFunc(alive, Proc.busy) {
+		s.slept += now.Sub(s.alone)
 	}
-	if time.Since(s.alone) < launcherTime {
+	s.alone = now
+	if s.slept < launcherTime {
 		return nil
 	}
 	return launchers

@@ -3,6 +3,7 @@
 package reap
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -100,4 +101,24 @@ func TestDrainKillsStuckLaunchers(t *testing.T) {
 			empty(t, 1)
 		})
 	}
+}
+
+// TestDrainWaitsForBusyLaunchers checks that a launcher may end by itself while it works, or waits
+// for a processor.
+func TestDrainWaitsForBusyLaunchers(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	r := running(t)
+	orted := filepath.Join(t.TempDir(), "orted")
+	require.NoError(t, os.Symlink("/bin/bash", orted))
+	end := launcherTime + 2*time.Second
+	line := fmt.Sprintf(`trap "" TERM; echo ready; read y; while test $SECONDS -lt %d; do :; done; echo ends`, end/time.Second)
+	p, out := sh(t, r, "s1", "exec "+orted+" -c '"+line+"' </dev/null", true)
+	got, err := r.Drain(t.Context(), finder("s1"), syscall.SIGTERM, time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, "ends\n", readLine(t, out))
+	require.Zero(t, got.Killed)
+	<-p.Done()
+	empty(t, 1)
 }

@@ -35,6 +35,9 @@ func (p Proc) Alive() bool {
 
 func (p Proc) stopped() bool { return p.State == 'T' || p.State == 't' }
 
+// busy reports whether p works, or waits for a processor or a disk.
+func (p Proc) busy() bool { return p.State == 'R' || p.State == 'D' }
+
 // exiting is PF_EXITING of the kernel's include/linux/sched.h. It is set before a process's files
 // are closed, a moment before it becomes a zombie.
 const exiting = 4

@@ -116,11 +116,12 @@ type stop struct {
 	refused map[identity]error // KILL failed, so waiting for it is useless
 	report  Report
 	pause   time.Duration
-	begun   uint64    // when the first process was asked, as in Proc.Start; 0: none yet
-	anew    bool      // processes of the first scan may also have been started since then
-	sparing time.Time // until then, processes started since then are not asked
-	ordered bool      // launchers are asked after helpers
-	alone   time.Time // since when only launchers that were asked are left; zero: others are left
+	begun   uint64        // when the first process was asked, as in Proc.Start; 0: none yet
+	anew    bool          // processes of the first scan may also have been started since then
+	sparing time.Time     // until then, processes started since then are not asked
+	ordered bool          // launchers are asked after helpers
+	alone   time.Time     // the last scan that found only launchers that were asked; zero: others are left
+	slept   time.Duration // how long these launchers have slept
 	watched watched
 }
 
