@@ -104,7 +104,7 @@ func ends() []Setting {
 		{Name: "exit-within", Kind: Duration, Field: "exitWithin", Run: Use{running, "end the run (exit 79) if ranks remain this long after the first exits 0; 0: never", ""},
 			Submit: Use{what, "end the job (exit 79) if ranks remain `TIME` after the first exits 0", ""}},
 		{Name: "keep-workers", Kind: Switch, Run: Use{running, "keep the workers for another launcher when the command ends", ""}},
-		{Name: "shims", Kind: Switch, Run: Use{running, "put the agent in PATH as ssh, rsh and pdsh, for horovodrun, deepspeed, rsync, git", ""}},
+		{Name: "shims", Kind: Switch, Run: Use{running, "put the agent in PATH as ssh, rsh and pdsh, for scripts, rsync and git", ""}},
 		{Name: "hostfile", First: true, Kind: Text, Run: Use{running, "use the workers listed in `FILE`; if it does not exist, write all to it", ""}},
 	}
 }
