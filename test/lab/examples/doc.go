@@ -7,9 +7,9 @@
 //	test/lab/run examples -rows jax,join
 //	test/lab/run examples -list
 //
-// The cluster reaches no registry and no package index, so a row has stand-ins (standins.go): the
-// image of images/frameworks for public images, and the packages of test/lab/frameworks, mounted from
-// the nodes, for packages that an image has or an init container installs. Programs, commands and
+// The cluster reaches no registry and no package index, so a row has stand-ins (standins.go). The
+// image of images/frameworks stands in for public images. The packages of test/lab/frameworks, mounted
+// from the nodes, stand in for packages that an image has or an init container installs. Programs, commands and
 // everything else in the objects come from the folder. A claim gets a volume that all nodes share.
 //
 // In two rows a pod is evicted: the ranks of pytorch-ddp and pytorch-fsdp must save, and continue from

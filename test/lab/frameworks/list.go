@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/test/suite/page"
 )
 
-// writeList writes the list of tested ways to the page at path: the ways that CI tests, the ways that
-// `make frameworks` tests, and the ways for which Muster only sets the environment.
+// writeList writes the list of tested ways to the page at path. It has the ways that CI tests, the
+// ones that `make frameworks` tests, and those for which Muster only sets the environment.
 func writeList(path string, all []row, results []result) error {
 	return page.Put(path, "frameworks", list(all, results))
 }

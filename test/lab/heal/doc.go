@@ -12,7 +12,7 @@
 // A row (row.go) is a job: pods of images/frameworks on both nodes, a script of
 // testdata, the event that interrupts it, and the checks. The scripts
 // print their progress as lines of JSON, with times of this machine's clock, which the
-// nodes share (testdata/heal.py): where an attempt starts, the step from which it
+// nodes share (testdata/heal.py). A line says where an attempt starts, the step from which it
 // continues, and how many processes of an earlier attempt are still running. A loop that knows nothing of Muster
 // (world.go, strike.go) creates removed pods again. Each row has a number of runs, and
 // each run has a namespace of its own.
@@ -25,8 +25,11 @@
 //
 // # Figures
 //
-// heal.json in $MUSTER_OUT has every run, and SUITE.json the figures with bars (main.go): runs
-// that did not recover, processes of an old attempt that were still running, ports
-// that two attempts used, seconds from a loss to the first line of the next attempt. If a run
-// fails, the command fails.
+// heal.json in $MUSTER_OUT has every run, and SUITE.json the figures with bars (main.go):
+//   - runs that did not recover;
+//   - processes of an old attempt that were still running;
+//   - ports that two attempts used;
+//   - seconds from a loss to the first line of the next attempt.
+//
+// If a run fails, the command fails.
 package main

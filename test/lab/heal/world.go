@@ -152,7 +152,7 @@ func (w *world) follow(ctx context.Context, pod string) {
 		out, err := cmd.StdoutPipe()
 		if err == nil && cmd.Start() == nil {
 			w.mu.Lock()
-			w.log, w.lines = nil, nil // the output starts again from the beginning
+			w.log, w.lines = nil, nil // the next stream has the output from its beginning
 			w.mu.Unlock()
 			for s := bufio.NewScanner(out); s.Scan(); {
 				w.hear(s.Text())

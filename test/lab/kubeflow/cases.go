@@ -8,8 +8,8 @@ import (
 
 const source = "training-operator v1.8.1"
 
-// cases lists every job: 1, 2 and 3 workers with and without a master,
-// 1 and 8 processes per worker if the kind has a field for it, and other
+// cases lists every job. They have 1, 2 and 3 workers with and without a master,
+// and 1 and 8 processes per worker if the kind has a field for it. Others have
 // settings that change a kind's environment.
 func cases() []golden.Case {
 	var all []golden.Case

@@ -21,9 +21,9 @@
 // # repro
 //
 // repro builds agent and agent-launcher of the checked-out commit twice for each
-// architecture: from two clones in directories with different names, with two
-// empty build caches, and different temporary directories, time zones and numbers of
-// concurrent compilers. It prints a line for each binary, and fails if two
+// architecture, from two clones in directories with different names. Their build
+// caches are empty, and their temporary directories, time zones and numbers of
+// concurrent compilers differ. It prints a line for each binary, and fails if two
 // differ. Uncommitted changes are not included; it prints a warning about them.
 //
 // # sbom

@@ -8,9 +8,9 @@
 // # Launches
 //
 // An Open MPI job of 20 workers is applied and runs to its end, twenty times, one after the other.
-// The time from apply to the first rank's line is divided by the states of the pods,
-// which this program watches like the launcher does, and by
-// the timestamps of the launcher's lines in containerd's log:
+// The time from apply to the first rank's line is divided by the states of the pods and by
+// the launcher's lines. This program watches the pods like the launcher does, and reads
+// the timestamps of the lines in containerd's log:
 //
 //	scheduling        apply             ... the last pod has a node (includes the controller's work)
 //	container start   from there        ... the last container is reported as running

@@ -20,7 +20,7 @@
 //
 // A row (main.go) has a namespace of its own, labeled muster.dev/serve, and the
 // controller of images/deploy-kubeflow. It applies manifests of testdata as for
-// their own operator, and checks everything that a user, a dashboard or a script
+// their own operator. It checks everything that a user, a dashboard or a script
 // reads: conditions, counts, columns, names and labels of pods, Services, the
 // environment, logs. Observations are saved in raw/serve-ROW.json of $MUSTER_OUT. If a row
 // fails, the command fails.

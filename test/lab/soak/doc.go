@@ -1,10 +1,10 @@
-// Package soak has the tests that take minutes to an hour: one session for an
-// hour over connections that vanish while it is idle and tokens that change,
-// and output whose reader pauses for longer than any server waits.
+// Package soak has the tests that take minutes to an hour. One session lasts an
+// hour, over connections that vanish while it is idle and tokens that change.
+// Another has output whose reader pauses for longer than any server waits.
 //
 // They run the product's own binaries: `agent worker`, `agent attach` and
-// `agent run` with a kubeconfig, against test/fakekube behind TLS, a token check
-// and a TCP proxy (road) that can drop connections without a FIN or a reset. They
+// `agent run` with a kubeconfig. The API server is test/fakekube behind TLS, a token
+// check and a TCP proxy (road) that can drop connections without a FIN or a reset. They
 // compare the sent and the received bytes by SHA-256.
 //
 //	go -C test/lab test -tags soak -count=1 -timeout 90m ./soak -run TestSoak             make soak

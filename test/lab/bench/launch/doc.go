@@ -34,7 +34,7 @@
 // to the last rank's line. Each contender gets new workers in each round, with
 // its own PID 1: sleep, sshd, agent worker. The launcher exists before them. For kubexec
 // and ssh it watches the pods as kubectl-delivery does, and continues at once with the hostfile in
-// place: no init container that has to end, no retries after a failed mpirun, no name that DNS does not
+// place. It waits for no init container, retries no failed mpirun, and needs no name that DNS does not
 // know yet. Both operators are slower than that.
 //
 // # What is counted

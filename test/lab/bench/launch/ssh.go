@@ -62,7 +62,7 @@ func authorized(point []byte) []byte {
 	return fmt.Appendf(nil, "%s %s\n", kind, base64.StdEncoding.EncodeToString(blob))
 }
 
-// serveSSH runs sshd in workers that have another PID 1, until ctx ends and the workers are gone.
+// serveSSH runs sshd in workers that have another PID 1, until ctx has ended and no worker is left.
 // The parent of sshd is outside the container, so PID 1 does not know it.
 func (w *world) serveSSH(ctx context.Context, workers map[string]container, addresses map[string]string) (wait func(), err error) {
 	log, err := os.Create(filepath.Join(w.Dir, "sshd.log"))

@@ -112,8 +112,8 @@ const (
 	parkTime  = time.Minute
 )
 
-// allot runs the slices in blocks and keeps two kinds of sums: the sums of blocks with
-// held links, and the sums of the blocks that count after the jobs have settled.
+// allot runs the slices in blocks. It keeps the sums of blocks with held links, and the
+// sums of the blocks that count after the jobs have settled.
 func (c *compared) allot(ctx context.Context, o options, launch int, with *arm, gates []*gate) error {
 	for n, began := 0, time.Now(); time.Since(began) < o.settle; n++ {
 		starting := time.Since(began) < startTime

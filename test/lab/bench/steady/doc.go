@@ -7,8 +7,8 @@
 // # With and without
 //
 // With Muster: agent run in the launcher's pod, agent worker as PID 1 of the workers, and daemons
-// started over pods/exec. Without: PID 1 is a shell that waits in a read, and it
-// gets the commands of daemons as lines in a FIFO (testdata/worker.sh, rsh.sh), so that only
+// started over pods/exec. Without: PID 1 is a shell that waits in a read. It
+// gets the commands of daemons as lines in a FIFO (testdata/worker.sh, rsh.sh), so only
 // Open MPI runs beside the ranks. Both use the same image, the same mpirun and
 // the same parameters, which agent run exports, except the remote shell
 // and the list of hosts. Both jobs exist all the time. Stopping the agents of one
@@ -27,12 +27,12 @@
 //
 // testdata/allreduce.c is a loop over 20 ranks on 20 workers. It yields the processor while it
 // waits (mpi_yield_when_idle), as there are fewer processors. A slice with eleven ranks on
-// one processor and nine on the other takes a tenth longer, and that happens at
+// one processor and nine on the other takes a tenth longer. That happens at
 // random, so a sample is the sum of fifty slices. Samples count when the jobs are older than the minute after
 // which the links of Open MPI 4 are parked. Earlier samples are a figure of their own.
 //
 // An agent is in the cgroup of its rank. If ten ranks share a processor and each
-// waits for all, the agents' CPU time may count ten times: the loop shows a larger effect than
+// waits for all, the agents' CPU time may count ten times. So the loop shows a larger effect than
 // ranks with processors of their own would.
 //
 // The figure is the ratio of medians. The notes give its 95 % confidence interval

@@ -12,7 +12,7 @@
 // kwok simulates nodes and pods (package test/lab/kwok), which exist and are Running before
 // the measurements. The nodes' addresses lead to a process of this program, the
 // farm. It serves pods/exec to the API server like a kubelet, with a certificate
-// that the cluster has signed, and connects each stream to the socket of a real `agent
+// that the cluster has signed. It connects each stream to the socket of a real `agent
 // worker`, which is PID 1 of its own namespaces. In a container, `agent attach` does that;
 // here there is neither agent attach nor a container runtime. The launcher is bin/agent, with a token
 // that has the rights of the Role in test/e2e/manifests/pi.yaml.
@@ -25,7 +25,7 @@
 // then the arrival of the last first line on the launcher's standard output. The job is then held,
 // in the first round for a minute, while launcher and API server are measured. Then all
 // programs end at the same time: they wait for the end of a FIFO. The launcher must end
-// with 0, each worker by itself and with 0, each stream must have been opened once, and
+// with 0, and each worker by itself and with 0. Each stream must have been opened once, and
 // the API server must not have answered with an error. Its audit log counts requests,
 // including streams and watches.
 //

@@ -8,7 +8,7 @@
 // the next controller takes it over. Other tests check the chart's values and upgrades, the
 // death of the leader, and the rights of a controller for one namespace.
 //
-// make e2e-release does the same with two releases, which the nodes pull from a registry of this machine: it
+// make e2e-release does the same with two releases, which the nodes pull from a registry of this machine. It
 // upgrades from one to the other and rolls back while a job runs. Their commands come by krew and pip.
 //
 // A cluster has one LaunchJob kind and, by default, one controller. So these tests
