@@ -79,7 +79,7 @@ func play(ctx context.Context, r row, dir string) (w *world, err error) {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer stop()
-	beside.Go(func() { w.follow(running, w.spokesman()) })
+	beside.Go(func() { w.follow(running, w.outputPod()) })
 	befell := make(chan error, 1)
 	beside.Go(func() {
 		var err error
@@ -137,8 +137,8 @@ func (w *world) pods() (list []string) {
 	return list
 }
 
-// spokesman returns the pod whose output is the job's.
-func (w *world) spokesman() string {
+// outputPod returns the pod whose output is the job's.
+func (w *world) outputPod() string {
 	if w.row.alone {
 		return worker(0)
 	}

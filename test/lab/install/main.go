@@ -120,7 +120,7 @@ func trim(in io.Reader, out io.Writer) error {
 	if err := yaml.Unmarshal(text, &crd); err != nil {
 		return fmt.Errorf("read the CRD: %w", err)
 	}
-	forget(crd, false)
+	dropDescriptions(crd, false)
 	if text, err = yaml.Marshal(crd); err != nil {
 		return fmt.Errorf("write the CRD: %w", err)
 	}
@@ -128,19 +128,19 @@ func trim(in io.Reader, out io.Writer) error {
 	return err
 }
 
-// forget removes the descriptions of a schema's fields below each field named template.
-func forget(schema any, all bool) {
+// dropDescriptions removes the descriptions of a schema's fields below each field named template.
+func dropDescriptions(schema any, all bool) {
 	switch node := schema.(type) {
 	case map[string]any:
 		if _, text := node["description"].(string); all && text {
 			delete(node, "description")
 		}
 		for key, value := range node {
-			forget(value, all || key == "template")
+			dropDescriptions(value, all || key == "template")
 		}
 	case []any:
 		for _, value := range node {
-			forget(value, all)
+			dropDescriptions(value, all)
 		}
 	}
 }

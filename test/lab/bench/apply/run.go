@@ -108,7 +108,7 @@ func (w *world) run(ctx context.Context, c contender, n int) (r result, err erro
 	if err != nil {
 		return r, err
 	}
-	before, err := made(ctx)
+	before, err := listObjects(ctx)
 	if err != nil {
 		return r, err
 	}
@@ -122,10 +122,10 @@ func (w *world) run(ctx context.Context, c contender, n int) (r result, err erro
 		return r, fmt.Errorf("apply: %w", err)
 	}
 	if err := seen.Until(ctx, "the job's end", func() bool { return seen.InPhase("Succeeded")+seen.InPhase("Failed") > 0 }); err != nil {
-		return r, errors.Join(err, told(ctx))
+		return r, errors.Join(err, failureDetails(ctx))
 	}
 	if seen.InPhase("Succeeded") != 1 {
-		return r, errors.Join(errors.New("the job failed"), told(ctx))
+		return r, errors.Join(errors.New("the job failed"), failureDetails(ctx))
 	}
 	r.Ended = seen.Phases[measure.Phase{Job: name, Name: "Succeeded"}].Sub(applied).Seconds()
 	if err := w.lines(ctx, &r, applied); err != nil {
@@ -186,7 +186,7 @@ func (w *world) lines(ctx context.Context, r *result, applied time.Time) error {
 
 // count counts the objects that were created for the job, and the requests.
 func (w *world) count(ctx context.Context, c contender, r *result, before []string, applied time.Time) error {
-	now, err := made(ctx)
+	now, err := listObjects(ctx)
 	if err != nil {
 		return err
 	}
@@ -213,14 +213,15 @@ func (w *world) count(ctx context.Context, c contender, r *result, before []stri
 	return nil
 }
 
-// made lists the objects in the namespace, except the jobs themselves, events, and what Kubernetes keeps about a Service.
-func made(ctx context.Context) ([]string, error) {
+// listObjects lists the objects in the namespace, except the jobs themselves,
+// events, and the objects that Kubernetes keeps for a Service.
+func listObjects(ctx context.Context) ([]string, error) {
 	text, err := kube.Kubectl(ctx, space, nil, "get", "pods,services,configmaps,secrets,serviceaccounts,roles,rolebindings,jobs.batch", "-o", "name")
 	return strings.Fields(text), err
 }
 
-// told returns the pods and events of a job that failed, as an error.
-func told(ctx context.Context) error {
+// failureDetails returns the pods and events of a job that failed, as an error.
+func failureDetails(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	pods, err := kube.Kubectl(ctx, space, nil, "get", "pods", "-o", "wide")
 	events, err2 := kube.Kubectl(ctx, space, nil, "get", "events", "--sort-by=.lastTimestamp")

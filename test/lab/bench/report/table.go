@@ -235,13 +235,13 @@ func (t Table) check() error {
 	return nil
 }
 
-// told is a table as bench.json stores it: with a summary of each cell.
-type told struct {
+// summarized is a table as bench.json stores it: with a summary of each cell.
+type summarized struct {
 	Table
-	Rows []toldRow `json:"rows"`
+	Rows []summarizedRow `json:"rows"`
 }
 
-type toldRow struct {
+type summarizedRow struct {
 	Name  string `json:"name"`
 	Size  int    `json:"size"`
 	Cells []Cell `json:"cells"`
@@ -250,11 +250,11 @@ type toldRow struct {
 // Write writes the tables to bench.json in dir: each cell with its samples, and their
 // median, minimum and maximum.
 func Write(dir string, all []Table) error {
-	var book []told
+	var book []summarized
 	for _, t := range all {
-		b := told{Table: t}
+		b := summarized{Table: t}
 		for _, r := range t.Rows {
-			row := toldRow{Name: r.Name, Size: r.Size}
+			row := summarizedRow{Name: r.Name, Size: r.Size}
 			for _, samples := range r.Cells {
 				row.Cells = append(row.Cells, Of(samples))
 			}

@@ -91,16 +91,16 @@ func farmMain(path string) error {
 	k := &kubelet{pods: all}
 	failed := make(chan error, 1)
 	go func() { failed <- k.serve(ln, c) }()
-	told := make(chan struct{})
+	stop := make(chan struct{})
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // its end is the signal
-		close(told)
+		_, _ = io.Copy(io.Discard, os.Stdin) // end of file is the signal to stop
+		close(stop)
 	}()
 	fmt.Println("ready")
 	select {
 	case err := <-failed:
 		return err
-	case <-told:
+	case <-stop:
 	}
 	said := all.finish(c.Workers)
 	said.Served = int(k.served.Load())

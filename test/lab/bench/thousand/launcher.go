@@ -174,24 +174,24 @@ func (l *launcher) allBegun(ctx context.Context, size int) (last time.Time, err 
 func (l *launcher) release() error { return l.gate.Close() }
 
 // wait waits for the launcher to end with 0, and returns its report.
-func (l *launcher) wait(ctx context.Context) (t told, err error) {
+func (l *launcher) wait(ctx context.Context) (r agentReport, err error) {
 	select {
 	case err = <-l.ended:
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
 	if err != nil {
-		return t, fmt.Errorf("agent run: %w\n%s", err, l.lastWords())
+		return r, fmt.Errorf("agent run: %w\n%s", err, l.lastWords())
 	}
 	text, err := os.ReadFile(l.report)
 	if err != nil {
-		return t, err
+		return r, err
 	}
-	return t, json.Unmarshal(text, &t)
+	return r, json.Unmarshal(text, &r)
 }
 
-// told holds the fields of --report that are used here.
-type told struct {
+// agentReport holds the fields of --report that are used here.
+type agentReport struct {
 	WaitMS   int64 `json:"wait_ms"`
 	Sessions int   `json:"sessions"`
 	Links    int   `json:"links"`

@@ -101,12 +101,12 @@ func (w *world) print(ctx context.Context, o *outcome, f *farm, seconds int) err
 	if err := <-printed; err != nil {
 		return fmt.Errorf("%w\n%s", err, l.lastWords())
 	}
-	told, err := l.wait(ctx)
+	result, err := l.wait(ctx)
 	if err != nil {
 		return err
 	}
-	if told.Redials > 0 {
-		return fmt.Errorf("%d links broke", told.Redials)
+	if result.Redials > 0 {
+		return fmt.Errorf("%d links broke", result.Redials)
 	}
 	after, err := w.spent(ctx, l, f)
 	if err != nil {

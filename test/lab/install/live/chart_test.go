@@ -111,7 +111,7 @@ func TestUpgrade(t *testing.T) {
 	d := deployment()
 	require.EqualValues(t, 2, d.Status.ReadyReplicas)
 	require.Equal(t, "20m", d.Spec.Template.Spec.Containers[0].Resources.Requests.Cpu().String())
-	require.Empty(t, cmpNodes(in), "both pods are on the same node")
+	require.Empty(t, sharedNode(in), "both pods are on the same node")
 
 	out, err = upgrade("--set=image.tag=never")
 	require.NoError(t, err, out)
@@ -132,8 +132,8 @@ func TestUpgrade(t *testing.T) {
 	w.uninstall(t)
 }
 
-// cmpNodes returns the node if both controllers are on the same one.
-func cmpNodes(s space) string {
+// sharedNode returns the node if both controllers are on the same one.
+func sharedNode(s space) string {
 	pods := s.pods(controllerPods)
 	if len(pods) == 2 && pods[0].Spec.NodeName == pods[1].Spec.NodeName {
 		return pods[0].Spec.NodeName

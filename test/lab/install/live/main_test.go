@@ -54,14 +54,14 @@ func prepare() error {
 	if err := kube.Cluster(); err != nil {
 		return err
 	}
-	if err := strangers(); err != nil {
+	if err := refuseForeignJobs(); err != nil {
 		return err
 	}
 	return clean()
 }
 
-// strangers returns an error if the cluster has jobs of other users, which would lose their controller.
-func strangers() error {
+// refuseForeignJobs returns an error if the cluster has jobs of other users, which would lose their controller.
+func refuseForeignJobs() error {
 	if _, err := kubectl("get", "crd", kind); err != nil {
 		return nil // no kind, so there are no jobs
 	}
