@@ -61,7 +61,7 @@ launch-path:
 	$(BUILD) -o $(BIN)/agent-launcher ./cmd/launcher
 
 .PHONY: generate
-generate: ## generate the CRD, deep copies, install.yaml, the Helm chart and docs/reference
+generate: ## make the CRD, deep copies, manifests, docs/reference
 	$(TOOL) controller-gen object paths=./agent/api/... crd:generateEmbeddedObjectMeta=true output:crd:stdout | $(LAB) install crd > images/deploy/crd.yaml
 	$(TOOL) kustomize build images/deploy | $(LAB) install
 	@$(MAKE) --no-print-directory build
@@ -80,22 +80,22 @@ $(OUT)/docs-venv: docs/site/requirements.txt
 	@python3 -m venv $@ && $@/bin/pip install -q -r $< && touch $@
 
 .PHONY: docs
-docs: $(OUT)/docs-venv ## build the site of docs/ in out/site, and check links (packages from PyPI, Python 3)
+docs: $(OUT)/docs-venv ## build the site in out/site, and check links (PyPI, Python 3)
 	@$(MKDOCS_QUIET) $(SITE)/mkdocs build --strict
 
 .PHONY: docs-version
-docs-version: $(OUT)/docs-venv ## commit the site as VERSION=v0.1 and latest to the local branch gh-pages
+docs-version: $(OUT)/docs-venv ## commit the site as VERSION=v0.1 and latest to gh-pages here
 	@test -n "$(VERSION)" || { echo 'hint: make docs-version VERSION=v0.1'; exit 64; }
 	@PATH=$(SITE):$$PATH && export PATH $(MKDOCS_QUIET) && mike deploy --update-aliases $(VERSION) latest && mike set-default latest
 
 .PHONY: site-check
-site-check: docs ## check each page in a browser: axe, width, light and dark (Debian's chromium)
+site-check: docs ## check pages in a browser: axe, width, dark (needs chromium)
 	@test -x /usr/bin/chromium || apt-get install -y --no-install-recommends chromium
 	@$(SITE)/pip install -q -r docs/site/check.txt
 	@$(SITE)/python docs/site/check.py $(OUT)/site
 
 .PHONY: picture
-picture: launch-path ## record docs/picture.svg: the output of agent run in a terminal
+picture: launch-path ## record docs/picture.svg: agent run in a terminal
 	@sh test/fake/mpi/deps.sh --run
 	@mpicc.openmpi -O2 -o $(BIN)/pi test/fake/mpi/pi.c -lm
 	@python3 docs/site/picture.py $(BIN) docs/picture.svg
@@ -109,21 +109,21 @@ $(PYTHON_VENV)/made: images/python/requirements.txt
 	@python3 -m venv $(PYTHON_VENV) && $(PYTHON_VENV)/bin/pip install -q -r images/python/requirements.txt && touch $@
 
 .PHONY: wheel
-wheel: $(PYTHON_VENV)/made ## build the Python package in out/wheel (packages from PyPI; VERSION=v0.1.0)
+wheel: $(PYTHON_VENV)/made ## build the Python package in out/wheel (PyPI; VERSION=v0.1.0)
 	@rm -rf $(OUT)/wheel
 	@MUSTER_VERSION=$(patsubst v%,%,$(or $(VERSION),0.0.0.dev0)) $(PYTHON_VENV)/bin/pip wheel -q --no-deps -w $(OUT)/wheel ./images/python
 	@ls $(OUT)/wheel/muster_jobs-*.whl
 
 .PHONY: python
-python: $(PYTHON_VENV)/made ## check types and run unit tests of the Python package (packages from PyPI)
+python: $(PYTHON_VENV)/made ## check types and unit tests of the Python package (PyPI)
 	@cd images/python && $(PYTHON_VENV)/bin/mypy src tests && $(PYTHON_VENV)/bin/pytest -q -p no:cacheprovider
 
 .PHONY: plugins
-plugins: build ## build bin/agent-launcher-plugins, the launcher for --framework plugin:NAME
+plugins: build ## build bin/agent-launcher-plugins, for --framework plugin:NAME
 	$(BUILD),plugins -o $(BIN)/agent-launcher-plugins ./cmd/launcher
 
 .PHONY: run
-run: launch-path ## compute pi over 4 fake workers with a real mpirun (installs Open MPI if it is missing)
+run: launch-path ## compute pi on 4 fake workers; installs a missing Open MPI
 	@sh test/fake/mpi/deps.sh --run
 	@mpicc.openmpi -O2 -o $(BIN)/pi test/fake/mpi/pi.c -lm
 	$(BIN)/agent run --fake 4 --slots 2 -- mpirun.openmpi $(BIN)/pi
@@ -136,7 +136,7 @@ deps: ## install missing packages for the tests (root, Debian)
 PACKAGES ?= 4
 
 .PHONY: check
-check: prose ## run before each commit: prose, golangci-lint, unit tests without the race detector
+check: prose ## before each commit: prose, golangci-lint, tests without race
 	$(LINT) --build-tags $(TAGS) ./...
 	$(GO) test -p $(PACKAGES) ./...
 
@@ -146,7 +146,7 @@ prose:
 	@$(VALE) $$(ls -d $$(git ls-files -co --exclude-standard '*.md' '*.go') 2>/dev/null) # without deleted files
 
 .PHONY: lint
-lint: fresh prose ## check prose, golangci-lint, go vet for all tags and systems, and generated files
+lint: fresh prose ## check prose, golangci-lint, go vet, and generated files
 	$(LINT) ./...
 	$(LINT) --build-tags $(TAGS) ./...
 	cd test/lab && $(LINT) --build-tags e2e,soak ./...
@@ -171,7 +171,7 @@ unit: ## run unit tests and fuzz seeds with the race detector
 		--log raw/reap.json#$$key --op == --bar 0 --command 'make test' || exit 1; done
 
 .PHONY: fake
-fake: build ## run real mpirun and mpiexec over fake workers, as root and as another user
+fake: build ## run real mpirun and mpiexec over fake workers (root)
 	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi -parallel 4 -timeout 10m ./test/fake
 	$(GO) run ./test/conform -bin $(BIN) -quick -parallel 4
 	MUSTER_OUT=$(OUT) $(GO) run ./test/fake/errno -bin $(BIN) -subset 40 -seed 5
@@ -192,75 +192,75 @@ fake-part: build ## run a seeded fifth of make fake (SEED=N chooses the part)
 		MUSTER_BIN=$(BIN) sh test/fake/unprivileged.sh $(BIN)/fake.test -test.parallel 4 -test.timeout 10m -test.run "$$part"
 
 .PHONY: fake-speed
-fake-speed: build ## compare MPI programs over fake workers with mpirun alone (an idle machine)
+fake-speed: build ## compare MPI programs with mpirun alone (an idle machine)
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,speed -timeout 10m -run '^TestFakeRunIsAsFastAsLocal$$' -v ./test/fake
 
 # The commit with which fake-pair compares.
 BASE ?= HEAD~1
 
 .PHONY: fake-pair
-fake-pair: build ## compare a launch on 60 fake workers with another commit's (BASE=COMMIT; an idle machine)
+fake-pair: build ## compare a launch with another commit's (BASE=COMMIT; idle)
 	@sh test/fake/mpi/deps.sh --run
 	@rm -rf $(OUT)/base && mkdir -p $(OUT)/base && git archive $(BASE) | tar -x -C $(OUT)/base
 	@cd $(OUT)/base && $(BUILD) -o bin/agent ./cmd/agent && $(BUILD) -o bin/agent-launcher ./cmd/launcher
 	MUSTER_OUT=$(OUT) $(GO) run ./test/suite pair -before $(OUT)/base/bin -after $(BIN)
 
 .PHONY: fake-cells
-fake-cells: build ## run all failures of mpirun behind scripts; make fake runs a part of them
+fake-cells: build ## run all failures of mpirun behind scripts
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,cells -parallel 4 -timeout 25m -run '^Test(ZeroBehindAScript|ScriptsThatGoOn)$$' -v ./test/fake
 
 .PHONY: below
-below: build ## run stand-ins for torchrun and accelerate behind scripts: the matrix
+below: build ## run stand-ins for torchrun and accelerate behind scripts
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi -timeout 10m -parallel 4 -run '^TestBelow' -v ./test/fake | grep -E '^ +below_test|^---|^(ok|FAIL|PASS)'
 
 .PHONY: fake-pauses
-fake-pauses: build ## test pauses between launches, and ranks that end at once, with five MPIs (packages from PyPI)
+fake-pauses: build ## test pauses between launches with five MPIs (PyPI)
 	@sh test/fake/mpi/deps.sh --conform
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,pauses -timeout 15m -parallel 40 -run '^Test(Pauses|RanksThatEndAtOnce)' -v ./test/fake
 
 .PHONY: fake-held
-fake-held: build ## test background processes that hold the output of commands and ranks (packages from PyPI)
+fake-held: build ## test processes that hold the output of ranks (PyPI)
 	@sh test/fake/mpi/deps.sh --conform
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,held -timeout 10m -parallel 20 -run '^TestBackground' -v ./test/fake
 
 .PHONY: rules-cost
-rules-cost: build ## measure processor time of progress rules: 10,000 lines a second (an idle machine)
+rules-cost: build ## measure the cost of progress rules (an idle machine)
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,cost -timeout 10m -run '^TestRulesCostLittle$$' -v ./test/fake
 
 .PHONY: fake-polls
-fake-polls: build ## test that polling MPI ranks are suspected of a hang, and working ranks are not
+fake-polls: build ## test that only polling MPI ranks are suspected of a hang
 	@sh test/fake/mpi/deps.sh --test
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,polls -timeout 15m -parallel 1 -run '^Test(RanksThatPoll|SilentWork)' -v ./test/fake
 
 .PHONY: fake-culprit
-fake-culprit: build ## test that the failed rank is named, for 432 ends of ranks (packages from PyPI; root, a memory cgroup)
+fake-culprit: build ## test that the failed rank is named: 432 ends (PyPI; root)
 	@sh test/fake/mpi/deps.sh --conform
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,culprit -timeout 15m -parallel 40 -run '^TestCulprit$$' -v ./test/fake
 
 .PHONY: care
-care: build ## test checkpoints at every stop, hangs, and false zeros, with real frameworks (packages from PyPI)
+care: build ## test saves at stops, hangs, false zeros in frameworks (PyPI)
 	@sh test/fake/mpi/deps.sh --conform && sh test/lab/frameworks/deps.sh --all
 	@$(LAB) frameworks -install -rows torch,jax,horovod
 	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,care -run '^TestCare' -v -timeout 20m -parallel 4 ./test/fake
 
 .PHONY: hangs
-hangs: ## count false hang reports in the suites' runs that out/ has notes of
+hangs: ## count false hang reports in the notes of all suites in out/
 	@MUSTER_OUT=$(OUT) $(GO) run ./test/suite hangs
 
 .PHONY: convert
-convert: ## test agent convert with every field and manifest (modules of the kinds)
+convert: ## test agent convert with every field and manifest
 	$(GO) test -count=1 -race -timeout 5m ./agent/kubeflow
 	MUSTER_OUT=$(OUT) $(LAB) crds
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-convert
-e2e-convert: ## test that the API server accepts the LaunchJobs of agent convert
+e2e-convert: ## test that the API server accepts what agent convert makes
 	@$(CLUSTER) up
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -run '^TestTheServerTakesThem$$' -v ./agent/kubeflow
 	@$(GO) run ./test/suite check
 
 .PHONY: test
-test: deps lint unit fake-part ## run all tests without a cluster: lint, unit, a fifth of make fake
+test: deps lint unit fake-part ## all tests without a cluster: lint, unit, a fifth of make fake
 	@$(GO) run ./test/suite check
 
 # Every suite. Suites that need an idle machine come last.
@@ -269,7 +269,7 @@ NIGHTLY := lint unit fake below fake-cells fake-held fake-pauses fake-polls fake
 	soak stall fuzz fake-speed rules-cost bench
 
 .PHONY: nightly
-nightly: ## run every suite that has not passed on this commit; summary in out/nightly
+nightly: ## run suites that have not passed here; summary in out/nightly
 	@$(GO) run ./test/suite nightly $(NIGHTLY)
 
 .PHONY: fuzz
@@ -286,7 +286,7 @@ images: build ## build the images that the e2e tests run
 	bash images/build.sh
 
 .PHONY: cluster-up
-cluster-up: ## start a real two-node Kubernetes on this machine, or use $KUBECONFIG (root, Debian)
+cluster-up: ## start a real Kubernetes, or use $KUBECONFIG (root, Debian)
 	@$(CLUSTER) up
 
 .PHONY: cluster-down
@@ -304,7 +304,7 @@ e2e: build ## run the cluster tests on the cluster of cluster-up
 	@$(MAKE) --no-print-directory launchjob-tests
 
 .PHONY: e2e-smoke
-e2e-smoke: loaded ## run a part of make e2e: one of each kind of job, reason and fault
+e2e-smoke: loaded ## a part of make e2e: one of each kind of job and fault
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 20m -run '$(SMOKE)' ./test/e2e
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 20m -run '$(SMOKE_FAULTS)' ./test/e2e
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 20m -run '$(SMOKE_LJ)' ./test/e2e
@@ -328,22 +328,22 @@ launchjob-tests:
 	@$(GO) run ./test/suite check
 
 .PHONY: killed
-killed: ## kill the controller at each of its writes, in memory (make test: at one in 59)
+killed: ## kill the controller at each of its writes, in memory
 	MUSTER_KILL_EVERY=1 $(GO) test -count=1 -timeout 30m -run '^TestMadeAgainWhenKilled$$' ./agent/controller
 
 .PHONY: e2e-care
-e2e-care: loaded frameworks-image ## test checkpoints in pods within their grace, and agent stacks JOB (packages from PyPI)
+e2e-care: loaded frameworks-image ## test saves of pods in their grace, agent stacks JOB (PyPI)
 	@sh test/fake/mpi/deps.sh --conform && sh test/lab/frameworks/deps.sh --all
 	@$(LAB) frameworks -install -rows torch,jax,horovod
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e,care -parallel 4 -timeout 40m -v -run '^TestCare(Stops|LongSaves|Stacks)$$$$' ./test/e2e
 
 .PHONY: e2e-install
-e2e-install: loaded ## install the controller by file, kustomize and Helm; test its rights (alone on the cluster)
+e2e-install: loaded ## install the controller in each way (alone on the cluster)
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) -C test/lab test -count=1 -tags e2e -timeout 20m -v ./install/live
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-release
-e2e-release: loaded release-tool ## install a release (file, kustomize, Helm, krew, pip), upgrade it and roll it back (alone on the cluster)
+e2e-release: loaded release-tool ## install, upgrade, roll back a release (alone on the cluster)
 	@$(GO) -C test/lab/release/registry build -o $(BIN)/registry .
 	@$(MAKE) --no-print-directory release VERSION=$(BEFORE) && rm -rf $(OUT)/before && mv $(OUT)/dist $(OUT)/before
 	@$(MAKE) --no-print-directory release VERSION=$(AFTER)
@@ -356,54 +356,54 @@ BEFORE ?= v0.0.1
 AFTER  ?= v0.0.2
 
 .PHONY: e2e-gang
-e2e-gang: loaded ## run LaunchJobs under real Volcano, coscheduling and Kueue, and under none
+e2e-gang: loaded ## run LaunchJobs under Volcano, coscheduling, Kueue, and none
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) gang
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-kubeflow
-e2e-kubeflow: loaded frameworks-image ## serve Kubeflow's kinds in place, with mpi-operator beside, and with its SDK (packages from PyPI)
+e2e-kubeflow: loaded frameworks-image ## serve Kubeflow's kinds, also beside mpi-operator (PyPI)
 	@sh test/lab/frameworks/deps.sh --ci
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh plain > $(OUT)/images-plain.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images-plain.txt)
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) serve -bin $(BIN)
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-scale
-e2e-scale: loaded ## measure LaunchJobs: 20 launches of 20 workers; 200 jobs on kwok's nodes
+e2e-scale: loaded ## measure 20 launches of 20 workers, and 200 jobs on kwok
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) scale -bin $(BIN)
 	@$(GO) run ./test/suite check
 
 .PHONY: pipelines
-pipelines: ## compile the component for Kubeflow Pipelines with its SDKs 1.8 and 2 (packages from PyPI)
+pipelines: ## compile the component with the SDKs 1.8 and 2 (PyPI)
 	@sh test/lab/frameworks/deps.sh --ci
 	$(GO) test -count=1 -tags pypi -timeout 10m ./test/suite/pipelines
 
 .PHONY: e2e-pipelines
-e2e-pipelines: loaded pipelines ## run make pipelines, and the component's container on the cluster
+e2e-pipelines: loaded pipelines ## make pipelines, and the component's container in pods
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -v -run '^TestPipelines$$' ./test/e2e
 
 .PHONY: e2e-python
-e2e-python: loaded frameworks-image wheel ## run docs/guides/python.md as a notebook, with its rights and with fewer
+e2e-python: loaded frameworks-image wheel ## run docs/guides/python.md as a notebook, with its rights
 	@sh test/lab/frameworks/deps.sh --ci
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -v -run '^TestNotebook$$' ./test/e2e
 
 .PHONY: e2e-paste
-e2e-paste: loaded ## paste every command block of README.md and docs (a package from PyPI)
+e2e-paste: loaded ## paste every command block of README.md and docs (PyPI)
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 20m -parallel 4 -v -run '^TestPaste' ./test/e2e
 
 .PHONY: e2e-fault
-e2e-fault: loaded ## run a part of make e2e: faults of a cluster, with limits on times (an idle machine)
+e2e-fault: loaded ## a part of make e2e: faults with limits on times (idle)
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) MUSTER_E2E_IDLE=1 $(GO) test -count=1 -tags e2e -timeout 45m -run '$(FAULTS)' ./test/e2e
 	@$(GO) run ./test/suite check
 
 .PHONY: frameworks
-frameworks: build ## run real frameworks on fake workers, then as pods (packages from PyPI)
+frameworks: build ## run real frameworks on fake workers, then as pods (PyPI)
 	@sh test/lab/frameworks/deps.sh --all
 	@$(MAKE) --no-print-directory frameworks-image
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) frameworks -bin $(BIN) -page docs/operations/support.md
 	@$(GO) run ./test/suite check
 
 .PHONY: frameworks-ci
-frameworks-ci: build ## run a part of make frameworks: PyTorch, JAX, XGBoost and Open MPI 5, as pods
+frameworks-ci: build ## a part of it: PyTorch, JAX, XGBoost, Open MPI 5, as pods
 	@sh test/lab/frameworks/deps.sh --ci
 	@$(MAKE) --no-print-directory frameworks-image
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) frameworks -bin $(BIN) -ci -where cluster
@@ -416,14 +416,14 @@ frameworks-image:
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh frameworks > $(OUT)/images-frameworks.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images-frameworks.txt)
 
 .PHONY: e2e-examples
-e2e-examples: loaded frameworks-image ## apply the folders of examples; e2e-gang has the gangs (packages from PyPI)
+e2e-examples: loaded frameworks-image ## run the folders of examples; gangs: e2e-gang (PyPI)
 	@sh test/lab/frameworks/deps.sh --all
 	@$(LAB) frameworks -install -rows openmpi,torch/sum,jax/auto,tensorflow/servers,deepspeed/plain,horovod/gloo,ray,xgboost/train
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) examples
 	@$(GO) run ./test/suite check
 
 .PHONY: heal
-heal: build ## test recovery of real frameworks after lost ranks, pods, nodes and cables (packages from PyPI)
+heal: build ## test recovery after lost ranks, pods, nodes, cables (PyPI)
 	@sh test/lab/frameworks/deps.sh --all
 	@$(LAB) frameworks -install -rows torch,openmpi,xgboost,lightgbm,tensorflow,horovod
 	@$(MAKE) --no-print-directory frameworks-image
@@ -441,7 +441,7 @@ heal-ci: build ## run a short subset of make heal
 	@$(GO) run ./test/suite check
 
 .PHONY: fault
-fault: fault-test ## inject more than 10,000 faults, leg x fault x moment: table, out/fault.json
+fault: fault-test ## inject 10,000 faults, leg x fault x moment: out/fault.json
 	MUSTER_OUT=$(OUT) $(GO) -C test/fault run .
 
 .PHONY: fault-ci
@@ -453,26 +453,26 @@ fault-test:
 	cd test/fault && $(GO) vet ./... && $(GO) test ./...
 
 .PHONY: errno
-errno: build ## run 900 jobs with failing system calls: table, out/errno.json (root)
+errno: build ## run 900 jobs with failing system calls: out/errno.json (root)
 	@sh test/fake/mpi/deps.sh --errno
 	MUSTER_OUT=$(OUT) $(GO) run ./test/fake/errno -bin $(BIN)
 	@$(GO) run ./test/suite check
 
 .PHONY: stall
-stall: build ## test 64 MiB of output that is not read for 90 s; full and read-only spool (root)
+stall: build ## 64 MiB of output not read for 90 s; a full spool (root)
 	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) -C test/lab test -tags soak -count=1 -timeout 20m -v ./soak -run '^TestStall$$'
 
 .PHONY: soak
-soak: build ## run a session for an hour: idle times, silent losses, rotated tokens
+soak: build ## run a session for an hour: silent losses, rotated tokens
 	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) -C test/lab test -tags soak -count=1 -timeout 90m -v ./soak -run '^TestSoak$$'
 
 .PHONY: conform
-conform: build ## compare failures of each mpirun by itself and under agent run (MPIs from PyPI)
+conform: build ## compare failures of mpirun with and without agent run (PyPI)
 	@sh test/fake/mpi/deps.sh --conform
 	MUSTER_OUT=$(OUT) $(GO) run ./test/conform -bin $(BIN) -parallel 6 -doc docs/explanation/mpi-conformance.md
 
 .PHONY: pid1
-pid1: ## test PID 1 with the race detector: docs/explanation/pid1.md, 100,000 forks
+pid1: ## test PID 1 with the race detector: 100,000 forks
 	PID1_TEST_RACE=1 $(GO) test -count=1 -timeout 10m ./test/pid1
 	MUSTER_OUT=$(OUT) REAP_TEST_FORKS=100000 REAP_TEST_RAW=forks $(GO) test -race -count=1 -timeout 20m -run '^TestNothingIsLost$$' ./exec/reap
 	@for key in lost wrong zombies; do $(GO) run ./test/suite record --name "100,000 forks under the race detector: own exit statuses $$key" \
@@ -491,11 +491,11 @@ vuln: release-tool ## run govulncheck (needs access to its database)
 	@$(BIN)/release vuln
 
 .PHONY: repro
-repro: release-tool ## check that two builds have the same hash (VERSION=v0.1.0: of a release)
+repro: release-tool ## check that two builds have the same hash (VERSION=v0.1.0)
 	@$(BIN)/release repro -tags grpcnotrace -ldflags '$(LDFLAGS) $(STAMP)'
 
 .PHONY: sbom
-sbom: build release-tool ## write bin/*.cdx.json and *.spdx.json, bills of materials of the binaries
+sbom: build release-tool ## write bills of materials: bin/*.cdx.json, bin/*.spdx.json
 	@$(BIN)/release sbom $(BIN)/agent $(BIN)/agent-launcher
 
 # Values that the linker sets in the programs of a release.
@@ -504,18 +504,18 @@ SHIP     = $(GO) -C test/lab/release/tools build -ldflags '-s -w' -o $(BIN)/
 SHIPPING = LINUX='$(LDFLAGS) $(STAMP)' CLIENT='-s -w $(STAMP)' GORELEASER_CURRENT_TAG=$(VERSION) GORELEASER=$(BIN)/goreleaser COSIGN=$(BIN)/cosign
 
 .PHONY: release
-release: release-tool ## make a release in out/dist (VERSION=v0.1.0; KEY=cosign.key signs; REGISTRY=ghcr.io/musterhq pushes images and chart)
+release: release-tool ## make out/dist (VERSION=v0.1.0; KEY signs; REGISTRY pushes)
 	@$(SHIP) github.com/goreleaser/goreleaser/v2 $(if $(KEY),github.com/sigstore/cosign/v3/cmd/cosign)
 	@$(SHIPPING) $(BIN)/release dist -version '$(VERSION)' -registry '$(REGISTRY)' -key '$(KEY)'
 
 .PHONY: release-check
-release-check: release-tool ## check the release: programs under qemu-user, images in a local registry, Helm, krew, pip, cosign
+release-check: release-tool ## try it: qemu-user, a local registry, Helm, krew, pip, cosign
 	@$(SHIP) github.com/sigstore/cosign/v3/cmd/cosign
 	@$(GO) -C test/lab/release/registry build -o $(BIN)/registry .
 	@$(SHIPPING) REGISTRY_PROGRAM=$(BIN)/registry $(BIN)/release check
 
 .PHONY: model
-model: ## check the model of the session protocol with spin, and that its mutations fail
+model: ## check the model of the session protocol with spin
 	@sh test/fake/mpi/deps.sh --model
 	MUSTER_OUT=$(OUT) sh test/model/run.sh
 
@@ -528,11 +528,11 @@ bench-loaded: loaded
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh bench > $(OUT)/images-bench.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images-bench.txt)
 
 .PHONY: bench-launch
-bench-launch: $(LOADED) ## measure launches: Muster, kubexec.sh, ssh and mpirun alone; 2, 20 and 60 workers
+bench-launch: $(LOADED) ## measure launches: Muster, kubexec.sh, ssh, mpirun alone
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/launch
 
 .PHONY: bench-apply
-bench-apply: $(LOADED) ## measure apply to the first rank's line: LaunchJob and mpi-operator
+bench-apply: $(LOADED) ## measure apply to first line: LaunchJob and mpi-operator
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/apply -bin $(BIN)
 
 .PHONY: bench-hold
@@ -548,7 +548,7 @@ bench-scale: $(LOADED) ## measure 100, 300 and 1,000 workers on kwok's nodes
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/thousand -bin $(BIN) -only scale
 
 .PHONY: bench-output
-bench-output: $(LOADED) ## measure 1,000 ranks that print 10 lines a second each, on kwok's nodes
+bench-output: $(LOADED) ## measure 1,000 ranks that print 10 lines a second each
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/thousand -bin $(BIN) -only output
 
 .PHONY: bench-steady
@@ -556,23 +556,23 @@ bench-steady: $(LOADED) ## measure what Muster costs ranks that compute
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/steady
 
 .PHONY: bench-micro
-bench-micro: ## run Go benchmarks of the parts; out/bench/micro.txt is for benchstat
+bench-micro: ## run Go benchmarks: out/bench/micro.txt, for benchstat
 	MUSTER_OUT=$(OUT) $(LAB) bench/micro
 
 .PHONY: bench-plan
-bench-plan: ## simulate 1,000 to 100,000 workers with measured costs: docs/operations/scale.md
+bench-plan: ## simulate 1,000 to 100,000 workers with measured costs
 	MUSTER_OUT=$(OUT) $(LAB) bench/plan
 
 BENCH := launch hold apply throughput scale output steady micro plan
 
 .PHONY: bench
-bench: $(LOADED) ## run all benchmarks: out/bench.json, pages and pictures in docs/explanation
+bench: $(LOADED) ## run all benchmarks: out/bench.json, docs/explanation
 	@missed=; for part in $(BENCH); do echo "== bench-$$part"; $(MAKE) --no-print-directory LOADED= bench-$$part || missed="$$missed $$part"; done; \
 	echo "== report"; MUSTER_OUT=$(OUT) $(LAB) bench -page docs/explanation/comparison.md || missed="$$missed report"; \
 	test -z "$$missed" || { echo "bench: failed, or missed a bar:$$missed"; exit 1; }
 
 .PHONY: lines
-lines: ## count committed lines of Go: the product, agent/launch itself, tests
+lines: ## count committed lines of Go: product, agent/launch, tests
 	@lines() { printf '%7s  %s\n' "$$(grep -v zz_generated | xargs cat | wc -l)" "$$1"; }; \
 		git ls-files '*.go' | grep -v -e '_test\.go$$' -e '^test/' | lines 'product'; \
 		git ls-files 'agent/launch/*.go' | grep -v -e '_test\.go$$' -e '^agent/launch/.*/' | lines 'of these agent/launch itself'; \

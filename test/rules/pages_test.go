@@ -105,14 +105,15 @@ func TestDependabotLooksAtEachModule(t *testing.T) {
 	require.ElementsMatch(t, there, listed)
 }
 
-// TestHelpFitsOneScreen checks that make help prints at most 40 lines, and that make help-all prints every target
-// with a comment once.
+// TestHelpFitsOneScreen checks that make help prints at most 40 lines of 80 columns, and that make help-all prints
+// every target with a comment once.
 func TestHelpFitsOneScreen(t *testing.T) {
 	listed := func(target string) (lines int, names []string) {
 		out, err := exec.Command("make", "--no-print-directory", "-C", root(t), target).Output()
 		require.NoError(t, err)
 		for line := range strings.Lines(string(out)) {
 			lines++
+			require.LessOrEqual(t, len(line), 81, line)
 			if strings.HasPrefix(line, "  ") {
 				names = append(names, strings.Fields(line)[0])
 			}
