@@ -72,13 +72,17 @@ type culpritMoment struct {
 
 var culpritMoments = []culpritMoment{{"30 s", 30, 100}, {"1 s", 1, 6}, {"at once", 0, 3}}
 
+// bystanderSeconds is how long the rank that fails first in two attempts lives: long enough to be seen beside that
+// many other cells.
+func (m culpritMoment) bystanderSeconds() int { return max(1, m.seconds/6) }
+
 // script returns what each rank runs. In the first of two attempts another rank fails. The other ranks end soon
 // after, because Hydra does not end them for an exit code.
 func (c culpritCell) script() string {
 	text := "r=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$RANK}}\n"
 	words := `echo "the last words of rank $r in attempt $MUSTER_ATTEMPT" >&2; `
 	if c.attempts == 2 {
-		text += fmt.Sprintf("if [ $MUSTER_ATTEMPT.$r = 0.%d ]; then sleep 1; %sexit 4; fi\n", c.place.bystander, words)
+		text += fmt.Sprintf("if [ $MUSTER_ATTEMPT.$r = 0.%d ]; then sleep %d; %sexit 4; fi\n", c.place.bystander, c.moment.bystanderSeconds(), words)
 	}
 	return text + fmt.Sprintf("if [ $MUSTER_ATTEMPT.$r = %d.%d ]; then sleep %d; %s%s; fi\nexec sleep %d",
 		c.attempts-1, c.place.rank, c.moment.seconds, words, c.end.does, c.moment.seconds+4)
