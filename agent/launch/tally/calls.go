@@ -73,7 +73,7 @@ func (t *Tally) Answered(id string, exit wire.ExitRecord, err error) {
 		c.cutOff = !c.finished
 	case !well:
 		c.cutOff = !c.finished
-		trouble := verdict.Trouble{Worker: c.worker, What: "its session " + bad.What, Code: bad.Code, Likely: verdict.OfSession, Launch: c.launch}
+		trouble := verdict.Trouble{Worker: c.worker, What: "its session " + bad.What, Code: bad.Code, Likely: verdict.OfSession, Launch: c.launch, At: t.now()}
 		if c.finished {
 			trouble.Likely, trouble.Late = verdict.OfAftermath, true
 		}

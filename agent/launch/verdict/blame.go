@@ -20,8 +20,7 @@ func culprit(e Evidence) string {
 	case len(e.Starved) > 0:
 		return ""
 	case cutFirst(e):
-		return saysCut(e.Cut, "the session on worker %s was cut off first, when its agent ended; ",
-			"the sessions on workers %s were cut off first, when their agents ended; ")
+		return saysCut(e.Cut, oneCutFirst, severalCutFirst) + "; "
 	case ok:
 		return b.Says() + "; "
 	case e.Code == HydraGaveUp && len(e.Quiet) > 0:
@@ -33,6 +32,12 @@ func culprit(e Evidence) string {
 	}
 	return ""
 }
+
+// Sentences of saysCut.
+const (
+	oneCutFirst     = "the session on worker %s was cut off first, when its agent ended"
+	severalCutFirst = "the sessions on workers %s were cut off first, when their agents ended"
+)
 
 // saysCut describes sessions that were cut off, in the form for one worker or for several. If one agent
 // ends, mpirun ends the others within milliseconds, so the order in which they are seen proves nothing.
@@ -67,6 +72,9 @@ func saysQuiet(workers []string) string {
 // that is not known. What mpirun says counts if it says more than the workers saw, or says it more
 // reliably.
 func Blame(e Evidence) (Trouble, bool) {
+	if agentFirst(e) {
+		return Trouble{}, false
+	}
 	if r, found := byWord(e); found {
 		return r.trouble(), true
 	}
@@ -134,9 +142,14 @@ func (e Evidence) tells(code int) bool {
 
 // ownEnd returns the first rank in time that ended badly by itself. It returns false if none is
 // known. A rank that TERM or KILL ended may be a victim. A process that was not known to be a rank
-// counts only if the command's code may stem from it.
+// counts only if the command's code may stem from it, and if no session had failed before. Open MPI
+// 5's daemons have a child of the same name, which exits with 1 when they cannot start.
 func ownEnd(e Evidence) (RankEnd, bool) {
+	session := ownSession(e.Troubles)
 	i := slices.IndexFunc(e.Ranks, func(r RankEnd) bool {
+		if r.Unborn && session != nil && session.At.Before(r.At) {
+			return false
+		}
 		return !Killed(r.Signal) && (!r.Unborn || r.Code == e.Code || e.Code == HydraGaveUp)
 	})
 	if i < 0 {

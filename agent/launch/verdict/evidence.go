@@ -44,7 +44,7 @@ type Trouble struct {
 	Number string // the rank's number; "": unknown
 	Proxy  bool   // a daemon of Hydra ended, which mpiexec kills if a rank has failed
 
-	At time.Time // when a daemon ended, by the launcher's clock; zero: unknown
+	At time.Time // when a daemon or a session ended, by the launcher's clock; zero: unknown
 }
 
 // Says returns the trouble in words.

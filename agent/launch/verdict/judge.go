@@ -107,7 +107,10 @@ func judgeTrouble(e Evidence) Verdict {
 		code = names.ExitHopeless
 	}
 	why := t.Says()
-	if t.Rank && t.Likely == OfSession { // the command may have killed the rank itself
+	switch {
+	case agentFirst(e):
+		code, why = names.ExitHopeless, saysCut(e.Cut, oneCutFirst, severalCutFirst)
+	case t.Rank && t.Likely == OfSession: // the command may have killed the rank itself
 		why = unknownFirst
 		if b, ok := Blame(e); ok {
 			why = b.Says()
@@ -125,6 +128,9 @@ func judgeTrouble(e Evidence) Verdict {
 // ended. MPICH 4.2 sometimes exits with 11, not 139, for a rank that SIGSEGV ended. If ranks were
 // killed by different signals, mpiexec killed some of them, and which ones is unknown.
 func ownCode(e Evidence) int {
+	if agentFirst(e) {
+		return e.Code
+	}
 	if r, found := byWord(e); found && r.Code != 0 && (e.Code == HydraGaveUp || e.Code == PeerGone || e.Code == r.Signal) {
 		return r.Code
 	}
@@ -173,7 +179,17 @@ func ownCode(e Evidence) int {
 // from it.
 func cutFirst(e Evidence) bool {
 	t, ok := Cause(e.Troubles)
-	return len(e.Cut) > 0 && (!ok || t.Likely >= OfSession && e.Cut[0].Moment < t.Moment)
+	return len(e.Cut) > 0 && (!ok || t.Likely >= OfSession && e.Cut[0].Moment < t.Moment) || agentFirst(e)
+}
+
+// agentFirst reports whether an agent that Hydra had called ended before anything failed. Proxies and
+// ranks on other workers may crash then: MPICH 4.2's with SIGSEGV and SIGPIPE. When one of these fails
+// first, Hydra ends no agent, and all end with their sessions. Open MPI 5 ends them, so there the order
+// proves nothing.
+func agentFirst(e Evidence) bool {
+	ofHydra := func(t Trouble) bool { return t.Proxy || !t.Rank && t.Likely >= OfSession && isGivenUp(t.Code) }
+	return len(e.Cut) > 0 && slices.ContainsFunc(e.Troubles, ofHydra) &&
+		!slices.ContainsFunc(e.Troubles, func(t Trouble) bool { return t.Moment < e.Cut[0].Moment })
 }
 
 // isGivenUp reports whether Hydra's daemon ends with this code after an error of its own, or after
