@@ -62,6 +62,7 @@ type sight struct {
 	rankEnds     map[string]time.Time // when ranks were found to have ended, by rank number
 	holders      []being              // processes that were reported for holding a rank's output
 	awaitsOutput bool                 // a look is due heldTold after a rank's end
+	past         map[being]bool       // watched processes that have ended; at most maxWatched
 }
 
 func newObserver(s *Server) *observer {

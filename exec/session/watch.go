@@ -162,13 +162,16 @@ func (o *observer) lookAt(x *session) []reap.Proc {
 	return members
 }
 
-// see records a live daemon or rank. It returns nil if there is no room.
+// see records a live daemon or rank. It returns nil if there is no room, or if the process has ended
+// since the caller's scan and its end was reported.
 func (o *observer) see(x *session, p reap.Proc, kind kind) *watched {
 	key := being{p.PID, p.Start}
 	o.mu.Lock()
-	w, room := o.watched[key], o.watched != nil && len(o.watched) < maxWatched
+	w, room, past := o.watched[key], o.watched != nil && len(o.watched) < maxWatched, x.sight.past[key]
 	o.mu.Unlock()
 	switch {
+	case past:
+		return nil
 	case w == nil && !room:
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -188,7 +191,7 @@ func (o *observer) see(x *session, p reap.Proc, kind kind) *watched {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.watched == nil { // the server is closing
+	if o.watched == nil || x.sight.past[key] { // the server is closing, or the process has ended meanwhile
 		w.pidfd.Close()
 		return nil
 	}
@@ -281,8 +284,18 @@ func (o *observer) endLocked(key being, st reap.Status) {
 func (o *observer) unwatchLocked(key being) {
 	if w := o.watched[key]; w != nil {
 		w.pidfd.Close()
+		w.session.sight.passed(key)
 	}
 	delete(o.watched, key)
+}
+
+// passed remembers a process that has ended, because a scan that began before may still contain it.
+// If it were watched again, its end would be unknown, and it would count as an unseen rank.
+func (s *sight) passed(key being) {
+	if s.past == nil || len(s.past) >= maxWatched {
+		s.past = map[being]bool{}
+	}
+	s.past[key] = true
 }
 
 // orphaned handles the status of a process that became our child and was collected: a daemon that

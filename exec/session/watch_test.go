@@ -3,10 +3,14 @@
 package session
 
 import (
+	"bytes"
+	"os/exec"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -23,4 +27,31 @@ func TestSoonestLook(t *testing.T) {
 		x.exit = &wire.ExitRecord{}
 	}
 	require.Equal(t, lastLook, s.observer.soonestLook())
+}
+
+// TestRankThatEndedStaysEnded checks that a look with an old scan does not watch a rank again whose
+// end was reported. Its end would be unknown then, and it would count as an unseen rank.
+func TestRankThatEndedStaysEnded(t *testing.T) {
+	s, _ := linked(t, 1)
+	o := s.observer
+	for _, x := range s.sessions {
+		rank := exec.Command("/bin/cat")
+		rank.Env = []string{"PMI_RANK=0"}
+		_, err := rank.StdinPipe() // Wait closes it
+		require.NoError(t, err)
+		require.NoError(t, rank.Start())
+		scanned, err := reap.Stat(rank.Process.Pid, &bytes.Buffer{})
+		require.NoError(t, err)
+		require.NotNil(t, o.see(x, scanned, ofRank))
+
+		require.NoError(t, rank.Process.Kill())
+		require.Error(t, rank.Wait())
+		o.mu.Lock()
+		o.endLocked(being{scanned.PID, scanned.Start}, reap.Status{Code: 137, Signal: syscall.SIGKILL})
+		o.mu.Unlock()
+
+		require.Nil(t, o.see(x, scanned, ofRank))
+		o.miss(x, nil)
+		require.Zero(t, o.unseen(x))
+	}
 }
