@@ -66,9 +66,12 @@ func (s *stop) overdue(alive []Proc) map[identity]bool {
 	if !s.ordered {
 		return nil
 	}
+	if slices.ContainsFunc(alive, func(p Proc) bool { return !s.asked[p.identity()] }) {
+		s.alone = time.Time{}
+		return nil
+	}
 	launchers := launchersOf(alive)
-	unasked := func(p Proc) bool { return !s.asked[p.identity()] }
-	if len(launchers) < len(alive) || slices.ContainsFunc(alive, unasked) {
+	if len(launchers) < len(alive) {
 		s.alone = time.Time{}
 		return nil
 	}

@@ -78,8 +78,7 @@ func TestDrainKillsStuckLaunchers(t *testing.T) {
 		return
 	}
 	r := running(t)
-	orted := filepath.Join(t.TempDir(), "orted")
-	require.NoError(t, os.Symlink("/bin/bash", orted))
+	orted := anOrted(t)
 	const rank = `RANK=3 bash -c "trap \"echo rank ends; exit 0\" TERM; echo ready; while :; do read -t 0.1 x <&3; done" & `
 	for name, c := range map[string]struct {
 		line, says string
@@ -110,8 +109,7 @@ func TestDrainWaitsForBusyLaunchers(t *testing.T) {
 		return
 	}
 	r := running(t)
-	orted := filepath.Join(t.TempDir(), "orted")
-	require.NoError(t, os.Symlink("/bin/bash", orted))
+	orted := anOrted(t)
 	end := launcherTime + 2*time.Second
 	line := fmt.Sprintf(`trap "" TERM; echo ready; read y; while test $SECONDS -lt %d; do :; done; echo ends`, end/time.Second)
 	p, out := sh(t, r, "s1", "exec "+orted+" -c '"+line+"' </dev/null", true)
@@ -121,4 +119,11 @@ func TestDrainWaitsForBusyLaunchers(t *testing.T) {
 	require.Zero(t, got.Killed)
 	<-p.Done()
 	empty(t, 1)
+}
+
+// anOrted returns the path of a bash with the name of an MPI daemon.
+func anOrted(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "orted")
+	require.NoError(t, os.Symlink("/bin/bash", path))
+	return path
 }

@@ -100,29 +100,29 @@ func alone(sig syscall.Signal, grace time.Duration) time.Duration {
 func (r *Reaper) Rest(ctx context.Context, find func() ([]Proc, error), since time.Time, grace time.Duration) (Report, error) {
 	s := newStop(r, find, grace)
 	if !since.IsZero() {
-		s.begun, s.anew = ticksAt(since), true
+		s.begun, s.firstToo = ticksAt(since), true
 	}
 	err := s.finish(ctx, time.Now().Add(grace))
 	return s.report, err
 }
 
 type stop struct {
-	r       *Reaper
-	find    func() ([]Proc, error)
-	asked   map[identity]bool // true if with TERM
-	killed  map[identity]bool
-	found   map[identity]bool
-	present map[identity]bool  // found by the first scan
-	refused map[identity]error // KILL failed, so waiting for it is useless
-	report  Report
-	pause   time.Duration
-	begun   uint64        // when the first process was asked, as in Proc.Start; 0: none yet
-	anew    bool          // processes of the first scan may also have been started since then
-	sparing time.Time     // until then, processes started since then are not asked
-	ordered bool          // launchers are asked after helpers
-	alone   time.Time     // the last scan that found only launchers that were asked; zero: others are left
-	slept   time.Duration // how long these launchers have slept
-	watched watched
+	r        *Reaper
+	find     func() ([]Proc, error)
+	asked    map[identity]bool // true if with TERM
+	killed   map[identity]bool
+	found    map[identity]bool
+	present  map[identity]bool  // found by the first scan
+	refused  map[identity]error // KILL failed, so waiting for it is useless
+	report   Report
+	pause    time.Duration
+	begun    uint64        // when the first process was asked, as in Proc.Start; 0: none yet
+	firstToo bool          // processes of the first scan may also have been started since then
+	sparing  time.Time     // until then, processes started since then are not asked
+	ordered  bool          // launchers are asked after helpers
+	alone    time.Time     // the last scan that found only launchers that were asked; zero: others are left
+	slept    time.Duration // how long these launchers have slept
+	watched  watched
 }
 
 // LastPart returns how long before the end of a grace the processes that were started since the
@@ -232,7 +232,7 @@ func (s *stop) scan() ([]Proc, error) {
 // spared reports whether p was started after the stop began: a rank may have started it to save its
 // work.
 func (s *stop) spared(p Proc) bool {
-	return s.begun > 0 && p.Start >= s.begun && (s.anew || !s.present[p.identity()]) && time.Now().Before(s.sparing)
+	return s.begun > 0 && p.Start >= s.begun && (s.firstToo || !s.present[p.identity()]) && time.Now().Before(s.sparing)
 }
 
 // askedBefore records that another stop has sent them TERM.
