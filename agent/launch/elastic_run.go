@@ -94,9 +94,9 @@ func (r *runner) enlist(a *attempt, w rendezvous.Worker) error {
 	return nil
 }
 
-// endedAnew reports whether we ended the attempt because its workers have changed. The command's
+// endedToRestart reports whether we ended the attempt because its workers have changed. The command's
 // exit code does not count then, even if it is 0.
-func (a *attempt) endedAnew() bool { return a.watcher.Anew != "" && a.watcher.Asked() }
+func (a *attempt) endedToRestart() bool { return a.watcher.RestartFor != "" && a.watcher.Asked() }
 
 // fit leaves out workers that were given up before, until they have ended the old processes.
 func (r *runner) fit(working context.Context, ready []rendezvous.Worker) []rendezvous.Worker {

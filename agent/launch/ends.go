@@ -46,8 +46,8 @@ func (a *attempt) end() retry.End {
 			e.Why = strings.TrimSuffix(told+"; "+e.Why, "; ")
 		}
 	}
-	if a.watcher.Anew != "" {
-		e.Asked, e.Why = true, a.watcher.Anew
+	if a.watcher.RestartFor != "" {
+		e.Asked, e.Why = true, a.watcher.RestartFor
 	}
 	return e
 }
@@ -71,7 +71,7 @@ func (a *attempt) infra() bool {
 func (a *attempt) record(counted bool) retry.Tried {
 	t := retry.Tried{Attempt: a.number, Code: a.verdict.Code, Why: a.verdict.Why, Seconds: a.ran.Seconds(), Port: a.port, Counted: counted}
 	t.Worker, t.Rank = a.origin()
-	if a.verdict.Code != 0 && a.watcher.Told() == 0 || a.watcher.Anew != "" {
+	if a.verdict.Code != 0 && a.watcher.Told() == 0 || a.watcher.RestartFor != "" {
 		t.Why = a.end().Why
 	}
 	return t

@@ -34,7 +34,7 @@ func TestEndOfAnAttempt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		result   group.Result
 		evidence verdict.Evidence
-		anew     string
+		restart  string
 		want     retry.End
 	}{
 		"killed":        {result: killed, want: retry.End{Code: 137, Why: rank1 + " was killed by SIGKILL"}},
@@ -51,10 +51,10 @@ func TestEndOfAnAttempt(t *testing.T) {
 			want: retry.End{Code: 137, Preempted: true, Why: "worker w-0 was told to stop from outside; " + rank1 + " was killed by SIGKILL"}},
 		"a draining worker is lost": {result: gone, evidence: verdict.Evidence{Lost: []verdict.Lost{{Worker: "w-1", Cause: "evicted", Leaving: true}}},
 			want: retry.End{Code: 76, Lost: true, Infra: true, Preempted: true, Why: "worker w-1 was told to stop from outside; worker w-1 lost: evicted"}},
-		"the launcher ended the attempt": {result: killed, anew: "worker w-3 joined", want: retry.End{Code: 137, Asked: true, Why: "worker w-3 joined"}},
+		"the launcher ended the attempt": {result: killed, restart: "worker w-3 joined", want: retry.End{Code: 137, Asked: true, Why: "worker w-3 joined"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &attempt{plan: planned, result: tc.result, evidence: tc.evidence, watcher: &supervise.Supervisor{Findings: supervise.Findings{Anew: tc.anew}}, ran: time.Minute}
+			a := &attempt{plan: planned, result: tc.result, evidence: tc.evidence, watcher: &supervise.Supervisor{Findings: supervise.Findings{RestartFor: tc.restart}}, ran: time.Minute}
 			a.verdict = verdict.JudgeGroup(0, groupEnd(tc.result), lostOf(tc.evidence.Lost, planned))
 			tc.want.Lasted = time.Minute
 			require.Equal(t, tc.want, a.end())

@@ -61,7 +61,7 @@ func (r *runner) decide(ctx context.Context, a *attempt) retry.Decision {
 	if v, overruled := a.watcher.Overrule(a.result.Cause == nil && a.result.Stopped, a.evidence.Lost); overruled {
 		a.verdict, a.said = v, false
 	}
-	if (a.verdict.Code != 0 || a.endedAnew()) && !a.watcher.Over() && ctx.Err() == nil && !r.links.Superseded() && r.lostOutput.Err() == nil {
+	if (a.verdict.Code != 0 || a.endedToRestart()) && !a.watcher.Over() && ctx.Err() == nil && !r.links.Superseded() && r.lostOutput.Err() == nil {
 		d = r.account.Decide(a.end())
 	}
 	tried := a.record(d.Counted)

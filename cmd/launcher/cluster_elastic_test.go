@@ -40,8 +40,8 @@ func (c *cluster) terminate(i int) {
 	}))
 }
 
-// anew replaces pod i with a pod that has another uid.
-func (c *cluster) anew(i, time int) {
+// recreate replaces pod i with a pod that has another uid.
+func (c *cluster) recreate(i, time int) {
 	c.start(i, func(pod *corev1.Pod) { pod.UID = types.UID(fmt.Sprintf("uid-%d-%d", i, time)) })
 }
 
@@ -110,7 +110,7 @@ func TestElasticReplacement(t *testing.T) {
 	l.follows(t, `10\.1\.2\.1:1 10\.1\.2\.2:1 `)
 	c.take(1)
 	l.follows(t, `10\.1\.2\.1:1 `)
-	c.anew(1, 2)
+	c.recreate(1, 2)
 	eventually(t, "the replacement has joined", func() bool { return strings.Contains(l.err.String(), "pi-worker-1 joined: 2 workers") })
 	c.touch("enough")
 	require.Zero(t, l.end(t), l.err.String())
@@ -190,7 +190,7 @@ while [ ! -e `+c.file("enough")+` ]; do sleep 0.1; done
 	c.take(1)
 	l.follows(t, `0: 2:4, is_host=1, 10\.1\.2\.1:\d+, attempt 1, on pi-worker-0`)
 	l.follows(t, `2: 2:4, is_host=0, 10\.1\.2\.1:\d+, attempt 1, on pi-worker-2`)
-	c.anew(1, 2)
+	c.recreate(1, 2)
 	l.follows(t, `1: 2:4, is_host=0, 10\.1\.2\.1:\d+, attempt 1, on pi-worker-1`)
 	require.Equal(t, 3, strings.Count(l.out.String(), "attempt 1"), "the other processes must not restart: %s", l.err.String())
 	c.touch("enough")

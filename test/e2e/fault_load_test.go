@@ -107,17 +107,17 @@ func (f *faults) heal(t *testing.T) {
 	if len(bad) > 0 {
 		s.kubectl(append([]string{"delete", "--force", "--grace-period=0", "--wait=true", "--timeout=50s"}, bad...)...)
 	}
-	var anew []any
+	var replacements []any
 	var names []string
 	for _, j := range f.jobs {
 		for i := range j.workers {
 			if !well[j.workerName(i)] {
-				anew, names = append(anew, j.worker(t, i)), append(names, j.workerName(i))
+				replacements, names = append(replacements, j.worker(t, i)), append(names, j.workerName(i))
 			}
 		}
 	}
-	if len(anew) > 0 {
-		s.apply(anew...)
+	if len(replacements) > 0 {
+		s.apply(replacements...)
 		s.ready(3*time.Minute, names...)
 	}
 }

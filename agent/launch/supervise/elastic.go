@@ -81,8 +81,8 @@ func (s elastic) needed() bool { return s.roster.Needed }
 // spares implements membership.
 func (s elastic) spares() bool { return !s.roster.Needed }
 
-// anewWithout implements membership.
-func (s elastic) anewWithout(worker string) string { return "worker " + worker + " left" }
+// restartsWithout implements membership.
+func (s elastic) restartsWithout(worker string) string { return "worker " + worker + " left" }
 
 // review checks which workers are there, and acts on changes. It returns true if that changed how
 // the command is to end.
@@ -104,7 +104,7 @@ func (s elastic) review(now time.Time) (changed bool) {
 		case why != "" && s.Group && len(c.Leaving) > 0:
 			changed = s.letGo(&fleet.GoingDown{Worker: c.Leaving[0].Worker.Name, Until: now.Add(s.cfg.Grace)}, now) || changed
 		case why != "":
-			changed = s.startAnew(why) || changed
+			changed = s.restartFor(why) || changed
 		}
 	}
 	return s.tooFew(now) || changed
@@ -112,7 +112,7 @@ func (s elastic) review(now time.Time) (changed bool) {
 
 // change announces a change of the workers. It returns why the attempt has to restart, or "" if it
 // can adapt by itself.
-func (s elastic) change(c rendezvous.Change) (anew string) {
+func (s elastic) change(c rendezvous.Change) (restart string) {
 	r := s.roster
 	takes := r.Needed && !r.fault && r.Takes && len(c.Gone)+len(c.Leaving) == 0
 	r.Changed(c, takes)
@@ -229,7 +229,7 @@ func (s elastic) tooFew(now time.Time) (changed bool) {
 	switch short := r.Members.Short(); {
 	case short == 0:
 		r.short = time.Time{}
-	case s.Anew != "": // the restart waits for them
+	case s.RestartFor != "": // the restart waits for them
 	case r.short.IsZero():
 		r.short = now
 		s.voice.Warn("%d of at least %s ready; waiting%s for more", len(r.Members.Present()), phrase.Count(r.Members.Least, "worker"), phrase.UpTo(s.cfg.Timeout))
@@ -267,9 +267,9 @@ func (s elastic) lastLook(ctx context.Context, failed bool) {
 	failed = failed && s.roster.Needed
 	ctx, stop := context.WithTimeout(ctx, verdictWait)
 	defer stop()
-	for failed && !s.ending.phase.told() && s.Anew == "" && s.roster.late == "" && !s.roster.fault {
+	for failed && !s.ending.phase.told() && s.RestartFor == "" && s.roster.late == "" && !s.roster.fault {
 		if r := s.roster; !r.lost.IsZero() && time.Since(r.lost) < afterLoss {
-			s.startAnew("it did not recover from the loss of worker " + r.whose)
+			s.restartFor("it did not recover from the loss of worker " + r.whose)
 			return
 		}
 		if len(s.unsure) == 0 && s.links.Alive(ctx) {
@@ -289,7 +289,7 @@ func (s elastic) lastLook(ctx context.Context, failed bool) {
 			return
 		case <-ctx.Done():
 			if s.loseSilent(s.links.Standings()); s.tally.AnyLost() {
-				s.startAnew("a worker was lost")
+				s.restartFor("a worker was lost")
 			}
 			return
 		}

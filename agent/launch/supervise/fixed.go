@@ -123,8 +123,8 @@ func (s fixed) needed() bool { return true }
 // spares implements membership.
 func (s fixed) spares() bool { return s.Spares }
 
-// anewWithout implements membership.
-func (s fixed) anewWithout(string) string { return "" }
+// restartsWithout implements membership.
+func (s fixed) restartsWithout(string) string { return "" }
 
 // pardon implements membership. It removes nothing, because the command survives no loss.
 func (s fixed) pardon(*verdict.Evidence) {}

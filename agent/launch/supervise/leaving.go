@@ -91,13 +91,13 @@ func (s *Supervisor) unexplained() bool {
 	})
 }
 
-// startAnew ends the command so that it restarts, and keeps the reason for the message about the
+// restartFor ends the command so that it restarts, and keeps the reason for the message about the
 // restart. This does not count against --max-restarts.
-func (s *Supervisor) startAnew(why string) (changed bool) {
-	if s.Anew != "" || s.ending.phase.told() {
+func (s *Supervisor) restartFor(why string) (changed bool) {
+	if s.RestartFor != "" || s.ending.phase.told() {
 		return false
 	}
-	s.Anew = why
+	s.RestartFor = why
 	return s.ending.onRestart(s.cfg.Grace)
 }
 

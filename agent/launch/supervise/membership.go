@@ -28,8 +28,8 @@ type membership interface {
 	// whether it continues when a worker was told to stop.
 	needed() bool
 	spares() bool
-	// anewWithout returns why the attempt restarts when this worker leaves; "" if it does not.
-	anewWithout(worker string) string
+	// restartsWithout returns why the attempt restarts when this worker leaves; "" if it does not.
+	restartsWithout(worker string) string
 	// pardon removes from the evidence what the command survived.
 	pardon(e *verdict.Evidence)
 	// departing returns the workers that are leaving.

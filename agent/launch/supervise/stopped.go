@@ -106,7 +106,7 @@ func (s *Supervisor) letGo(one *fleet.GoingDown, now time.Time) (changed bool) {
 	}
 	s.tally.Preempt(one.Worker)
 	s.goingDown = one
-	s.Anew = s.members.anewWithout(one.Worker)
+	s.RestartFor = s.members.restartsWithout(one.Worker)
 	ranks, later := s.Command.Leave(one.Worker, grace)
 	if s.counted = later; later == nil {
 		s.sayStopping(ranks)

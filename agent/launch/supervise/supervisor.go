@@ -110,12 +110,12 @@ type Watches struct {
 
 // Findings say what is or was wrong with the command, and what followed from it.
 type Findings struct {
-	Anew    string         // why we ended the command ourselves, to restart it; "": we did not
-	Hung    string         // why we ended a run that hung, or that broke a progress rule
-	Stalled *string        // the rank that broke the rule for which we ended the run; nil: none did
-	Hangs   int            // hangs that were reported
-	Blames  []report.Blame // from the ranks' stacks
-	Stalls  []report.Stall // progress rules that fired
+	RestartFor string         // why we ended the command ourselves, to restart it; "": we did not
+	Hung       string         // why we ended a run that hung, or that broke a progress rule
+	Stalled    *string        // the rank that broke the rule for which we ended the run; nil: none did
+	Hangs      int            // hangs that were reported
+	Blames     []report.Blame // from the ranks' stacks
+	Stalls     []report.Stall // progress rules that fired
 }
 
 // course is how the command is brought to its end.

@@ -32,7 +32,7 @@ func Own() []Read {
 	return append(ofMuster(), others...)
 }
 
-// ofMuster lists those that begin with MUSTER_.
+// ofMuster lists the variables that begin with MUSTER_.
 func ofMuster() []Read {
 	return []Read{
 		{"MUSTER_AGENT_IMAGE", "`controller`", "", "`--agent-image`", "image that brings the agent into the pods of jobs", "cmd/controller"},

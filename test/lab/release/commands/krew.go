@@ -21,8 +21,8 @@ type Krew struct {
 	env     []string
 }
 
-// NewKrew makes such a directory for an operating system and an architecture. kubectl and its plugins get no
-// other variables than env and those that krew needs.
+// NewKrew makes such a directory for an operating system and an architecture. kubectl and its plugins
+// get only env and the variables that krew needs.
 func NewKrew(ctx context.Context, dir, system, arch string, env ...string) (Krew, error) {
 	k := Krew{dir: dir}
 	k.env = append(env, "PATH="+k.Bin(), "HOME="+dir, "KREW_ROOT="+dir, "KREW_OS="+system, "KREW_ARCH="+arch)
