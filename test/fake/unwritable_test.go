@@ -136,7 +136,7 @@ func (c carrier) judge(t *testing.T, place string, fd, code int, said string) {
 
 // smallDisk returns the mount point of a file system of 64 KiB, or "" if this user may not mount one.
 func smallDisk(t *testing.T) string {
-	dir := t.TempDir()
+	dir := shortDir(t) // messages contain it, so it must not have the name of the test
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
 		t.Logf("no small disk: %v", err)
 		return ""
