@@ -78,3 +78,5 @@ if step > first:
 if rank == 0 and not stop:
     print(f"trained for {step} steps on {world} ranks", flush=True)
 dist.destroy_process_group()
+if not gpu:
+    os._exit(0)  # a thread of Gloo may abort the end of Python: pytorch/pytorch issue 190489
