@@ -52,12 +52,23 @@ var errSilent = errors.New("no rank reported")
 
 func exitCode(r row, o outcome) (string, error) {
 	if o.code != r.code {
-		return "", fmt.Errorf("agent run ended with %d, not %d", o.code, r.code)
+		return "", fmt.Errorf("agent run ended with %d, not %d: %s", o.code, r.code, verdict(o.err))
 	}
 	if r.code != 0 {
 		return fmt.Sprintf("exit code %d", r.code), nil
 	}
 	return "", nil
+}
+
+// verdict returns the last two lines of agent run's own in a log, without those that quote a rank.
+func verdict(log string) string {
+	var own []string
+	for line := range strings.Lines(log) {
+		if text, ok := strings.CutPrefix(line, "agent: "); ok && !strings.HasPrefix(text, " ") {
+			own = append(own, strings.TrimSpace(text))
+		}
+	}
+	return strings.Join(own[max(0, len(own)-2):], "; ")
 }
 
 func nothingLeft(_ row, o outcome) (string, error) {

@@ -72,8 +72,10 @@ func TestJudge(t *testing.T) {
 		out outcome
 		err string
 	}{
-		"well":            {row{}, outcome{}, ""},
-		"badly":           {row{}, outcome{code: 1}, "ended with 1, not 0"},
+		"well":  {row{}, outcome{}, ""},
+		"badly": {row{}, outcome{code: 1}, "ended with 1, not 0"},
+		"badly, with a verdict": {row{}, outcome{code: 1, err: "agent: 3/3 ready, 0s\n0: oh\nagent: rank 0 on w-0 exited with 1; stopping the rest\nagent:   rank 0 | oh\nagent: ended after 31 s, exit code 1\n"},
+			"ended with 1, not 0: rank 0 on w-0 exited with 1; stopping the rest; ended after 31 s, exit code 1"},
 		"well, in vain":   {row{code: 137}, outcome{}, "ended with 0, not 137"},
 		"something left":  {row{}, outcome{left: []string{"python"}}, "1 processes are left: python"},
 		"the loss falls":  {row{want: []want{falls("x")}}, outcome{out: loss("4", "1")}, ""},

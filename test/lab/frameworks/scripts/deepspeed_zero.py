@@ -5,7 +5,7 @@ import os
 import deepspeed
 import torch
 import torch.distributed as dist
-from seen import host, say
+from seen import host, leave, say
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--local_rank", type=int, default=0)
@@ -34,4 +34,5 @@ everyones = [None] * world
 dist.all_gather_object(everyones, (host(), weights))
 say("deepspeed", rank=rank, world=world, sum=int(total), hosts=[h for h, _ in everyones],
     losses=[losses[0], losses[-1]], same=all(w == weights for _, w in everyones))
-dist.destroy_process_group()  # a gloo thread that runs until the end of the process may abort it
+dist.destroy_process_group()
+leave()

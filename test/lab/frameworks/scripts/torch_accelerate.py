@@ -2,7 +2,7 @@
 import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object
-from seen import host, say
+from seen import host, leave, say
 
 accelerator = Accelerator(cpu=True)
 rank, world = accelerator.process_index, accelerator.num_processes
@@ -24,3 +24,4 @@ total = accelerator.reduce(torch.tensor([rank + 1]), "sum")
 say("accelerate", rank=rank, world=world, sum=int(total), hosts=[h for h, _ in everyones],
     losses=[losses[0], losses[-1]], same=all(w == weights for _, w in everyones))
 accelerator.end_training()
+leave()

@@ -1,7 +1,7 @@
 """DDP: each rank has its own data, the loss falls, and all ranks have the same model."""
 import torch
 import torch.distributed as dist
-from seen import host, say
+from seen import host, leave, say
 
 dist.init_process_group("gloo")
 rank, world = dist.get_rank(), dist.get_world_size()
@@ -25,3 +25,4 @@ dist.all_reduce(total)
 say("torch", rank=rank, world=world, sum=int(total), hosts=[h for h, _ in everyones],
     losses=[losses[0], losses[-1]], same=all(w == weights for _, w in everyones))
 dist.destroy_process_group()
+leave()

@@ -5,7 +5,7 @@ import sys
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
-from seen import host, say
+from seen import host, leave, say
 from torch.distributed.checkpoint.state_dict import get_model_state_dict, set_model_state_dict
 from torch.distributed.fsdp import fully_shard
 
@@ -53,3 +53,4 @@ dist.all_gather_object(hosts, host())
 say("torch", rank=rank, world=world, sum=int(total[0]), hosts=hosts, losses=[losses[0], losses[-1]],
     same=same and mine < whole and int(total[1]) == whole)
 dist.destroy_process_group()
+leave()

@@ -27,8 +27,9 @@ def train(parameters):
     dist.init_process_group("gloo")
     x = torch.ones(1) * (dist.get_rank() + 1)
     dist.all_reduce(x)
-        # A single write, because two processes share the pod's output.
+    # A single write, because two processes share the pod's output.
     os.write(1, f"rank {dist.get_rank()} of {dist.get_world_size()} sum {int(x.item())} lr {parameters['lr']}\n".encode())
+    dist.destroy_process_group()
 
 
 def from_function(name):
