@@ -25,7 +25,8 @@ type Krew struct {
 // get only env and the variables that krew needs.
 func NewKrew(ctx context.Context, dir, system, arch string, env ...string) (Krew, error) {
 	k := Krew{dir: dir}
-	k.env = append(env, "PATH="+k.Bin(), "HOME="+dir, "KREW_ROOT="+dir, "KREW_OS="+system, "KREW_ARCH="+arch)
+	own := filepath.Join(dir, "krew") // not Bin: krew takes a program there without a receipt for a plugin of krew v0.2, and refuses
+	k.env = append(env, "PATH="+k.Bin()+":"+own, "HOME="+dir, "KREW_ROOT="+dir, "KREW_OS="+system, "KREW_ARCH="+arch)
 	root, err := figure.Root()
 	if err != nil {
 		return k, err
@@ -38,11 +39,14 @@ func NewKrew(ctx context.Context, dir, system, arch string, env ...string) (Krew
 	if err != nil {
 		return k, err
 	}
-	if err := os.MkdirAll(k.Bin(), 0o755); err != nil {
-		return k, fmt.Errorf("make directory: %w", err)
+	index := filepath.Join(dir, "index", "default", ".git") // as krew update leaves it: without one, krew uninstalls nothing
+	for _, dir := range []string{own, index} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return k, fmt.Errorf("make directory: %w", err)
+		}
 	}
 	// kubectl krew is the program kubectl-krew.
-	return k, os.Symlink(filepath.Join(programs, "krew"), filepath.Join(k.Bin(), "kubectl-krew"))
+	return k, os.Symlink(filepath.Join(programs, "krew"), filepath.Join(own, "kubectl-krew"))
 }
 
 // kubectl finds a kubectl: that of $MUSTER_KUBECTL, else of PATH. Without either it builds one.
