@@ -510,6 +510,7 @@ release: release-tool ## make out/dist (VERSION=v0.1.0; KEY signs; REGISTRY push
 
 .PHONY: release-check
 release-check: release-tool ## try it: qemu-user, a local registry, Helm, krew, pip, cosign
+	@test -x /usr/bin/qemu-aarch64-static || apt-get install -y --no-install-recommends qemu-user-static
 	@$(SHIP) github.com/sigstore/cosign/v3/cmd/cosign
 	@$(GO) -C test/lab/release/registry build -o $(BIN)/registry .
 	@$(SHIPPING) REGISTRY_PROGRAM=$(BIN)/registry $(BIN)/release check
