@@ -264,7 +264,8 @@ func NewWorker(t testing.TB, change func(*session.Config)) *Worker {
 	done := make(chan error, 1)
 	go func() { done <- w.Server.Serve(ctx, ln) }()
 	t.Cleanup(func() {
-		sctx, scancel := context.WithTimeout(context.Background(), 20*time.Second)
+		// Its launchers have gone, and a server waits 2 s for one to return. When the context ends, it does not.
+		sctx, scancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 		defer scancel()
 		w.Server.Stop(sctx, wire.ReasonStopped, time.Second)
 		cancel()
