@@ -158,7 +158,7 @@ func newSpace(t *testing.T, name string) space {
 		if t.Failed() {
 			s.show()
 		}
-		_, err := kubectl("delete", "namespace", s.name, "--wait=false")
+		_, err := kubectl("delete", "namespace", s.name, "--wait=false", "--ignore-not-found") // clean has deleted those of an outer test
 		require.NoError(t, err)
 	})
 	s.kubectl("wait", "--for=create", "serviceaccount/default", "--timeout=60s")
