@@ -234,6 +234,15 @@ func (s space) pods(selector string) []corev1.Pod {
 	return list.Items
 }
 
+// letGo lets the ranks of a job end that wait for /tmp/go on their workers. The launcher, in which nothing waits,
+// may end before a command in it does.
+func (s space) letGo(job string) {
+	s.t.Helper()
+	for _, pod := range s.pods("muster.dev/job=" + job + ",muster.dev/role=worker") {
+		s.kubectl("exec", pod.Name, "--", "touch", "/tmp/go")
+	}
+}
+
 // show logs the state of the namespace.
 func (s space) show() {
 	for _, args := range [][]string{
