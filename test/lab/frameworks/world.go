@@ -60,7 +60,7 @@ func exitCode(r row, o outcome) (string, error) {
 	return "", nil
 }
 
-// verdict returns the last two lines of agent run's own in a log, without those that quote a rank.
+// verdict returns the last two lines of a log that agent run itself wrote, except lines that quote a rank.
 func verdict(log string) string {
 	var own []string
 	for line := range strings.Lines(log) {
