@@ -196,14 +196,6 @@ func TestMadeAgain(t *testing.T) {
 	}
 }
 
-// distance returns the distance between two writes at which the controller is killed. make killed sets it to 1.
-func distance(usual int) int {
-	if set, err := strconv.Atoi(os.Getenv("MUSTER_KILL_EVERY")); err == nil {
-		return set
-	}
-	return usual
-}
-
 // TestMadeAgainWhenKilled kills the controller at each of its writes during all these events,
 // before and after the API server has made the write.
 func TestMadeAgainWhenKilled(t *testing.T) {
@@ -224,7 +216,10 @@ func TestMadeAgainWhenKilled(t *testing.T) {
 			}
 			want, writes := live(t, 0, false)
 			require.Greater(t, writes, 10)
-			every := distance(killEvery)
+			every := killEvery
+			if os.Getenv("MUSTER_KILL_EVERY") != "" {
+				every, _ = strconv.Atoi(os.Getenv("MUSTER_KILL_EVERY"))
+			}
 			for at := 1; at <= writes; at += every {
 				for _, after := range []bool{false, true} {
 					t.Run(fmt.Sprintf("write %d, killed after it: %v", at, after), func(t *testing.T) {

@@ -28,9 +28,6 @@ import (
 // (MUSTER_KILL_EVERY). It is large because each life takes seconds here.
 const killEvery = 19
 
-// everyInStory is that distance in TestKilledBetweenAnyTwoWrites, whose job makes few writes.
-const everyInStory = 1
-
 // newWorld returns a namespace of the cluster in KUBECONFIG, which must have the CRD. It returns
 // one client with the rights of an administrator, and one with exactly the rights of the controller
 // in install.yaml. The pods name a scheduler that does not exist.

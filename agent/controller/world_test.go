@@ -27,9 +27,6 @@ import (
 // (MUSTER_KILL_EVERY).
 const killEvery = 59
 
-// everyInStory is that distance in TestKilledBetweenAnyTwoWrites, whose job makes few writes.
-const everyInStory = 5
-
 // newWorld returns an API server in memory, as seen by an administrator and by the controller. With
 // the tag e2e, the API server is a real one.
 func newWorld(t *testing.T) (truth, mine client.WithWatch, key client.ObjectKey) {
