@@ -28,6 +28,7 @@ const (
 	fine   = "ok"
 	failed = "fails"
 	crash  = "crash"
+	waits  = "waits"
 	panics = "PANIC"
 	alive  = "ALIVE"
 	hang   = "HANG"
@@ -35,7 +36,7 @@ const (
 	left   = "LEFT"
 )
 
-var ends = []string{never, fine, failed, crash, panics, alive, left, hang, false0}
+var ends = []string{never, fine, failed, crash, waits, panics, alive, left, hang, false0}
 
 // result is how a run ended.
 type result struct {
@@ -96,14 +97,18 @@ func (p *player) play(ctx context.Context, c cell) (r result, err error) {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	r.Words = lines[len(lines)-1]
 	if job.Err() != nil {
-		r.End = hang
+		trace, _ := os.ReadFile(s.trace) // missing if nothing was traced
+		r.End, r.Faults = hang, faultsIn(trace)
+		if c.hasNoEvent() && r.Faults > 0 {
+			r.End = waits
+		}
 		return r, nil
 	}
 	cleared := s.cleared(ctx)                             // strace has ended too, so its log is complete
 	trace, _ := os.ReadFile(s.trace)                      // missing if nothing was traced
 	log, _ := os.ReadFile(filepath.Join(dir, "log"))      // of a fake worker
 	said := append(append(trace, log...), []byte(out)...) // if a role cannot write, only strace's log has its messages
-	r.Faults = bytes.Count(trace, []byte("(INJECTED)"))
+	r.Faults = faultsIn(trace)
 	if found := exitCode.FindSubmatch(trace); found != nil {
 		r.Exit = string(found[1])
 	}
@@ -127,6 +132,13 @@ func (p *player) play(ctx context.Context, c cell) (r result, err error) {
 	}
 	return r, nil
 }
+
+func faultsIn(trace []byte) int { return bytes.Count(trace, []byte("(INJECTED)")) }
+
+// hasNoEvent reports whether the fault makes a program in Go wait for an event that never comes. A kernel answers a
+// write with EAGAIN when there is no room, and reports when there is room again. strace does only the first half.
+// If the write was to wake the Go runtime's own poller, even its timers stop.
+func (c cell) hasNoEvent() bool { return c.Call == "write" && c.Errno == "EAGAIN" }
 
 // deaf reports whether the fault permanently stops PID 1 from accepting connections.
 func (c cell) deaf() bool { return c.Role == "pid1" && c.Call == "accept" && c.Errno == "EIO" }
