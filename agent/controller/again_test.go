@@ -66,7 +66,7 @@ func (s *story) starts() {
 			}
 			require.NoError(s.t, err)
 		}
-		if p.Status.Phase != corev1.PodFailed {
+		if !began && p.Status.Phase != corev1.PodFailed {
 			runs(s.clock.Now())(p)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -136,7 +137,11 @@ func (s *story) kubelet(tell func(*corev1.Pod), only ...string) {
 		if len(only) > 0 && !slices.Contains(only, p.Name) || p.Status.Phase == corev1.PodSucceeded {
 			continue
 		}
+		before := p.Status.DeepCopy()
 		tell(&p)
+		if equality.Semantic.DeepEqual(*before, p.Status) {
+			continue
+		}
 		require.NoError(s.t, s.truth.Status().Update(s.t.Context(), &p))
 	}
 }
