@@ -437,7 +437,7 @@ heal-ci: build ## run a short subset of make heal
 	@$(LAB) frameworks -install -rows torch,openmpi
 	@$(MAKE) --no-print-directory frameworks-image
 	@MUSTER_OUT=$(OUT) $(GO) test -count=1 -run ManyMembers ./rendezvous/barrier -args -members 1000 -figure
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) heal -ci
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) heal -ci -parallel 3
 	@$(GO) run ./test/suite check
 
 .PHONY: fault

@@ -2,8 +2,8 @@
 // frameworks, and removes ranks, pods, nodes and cables while they train.
 //
 //	eval "$(go -C test/lab/cluster run . env)"
-//	test/lab/run heal              all rows
-//	test/lab/run heal -ci          the subset that CI runs
+//	test/lab/run heal                   all rows
+//	test/lab/run heal -ci -parallel 3   the subset that CI runs, three rows at once
 //	test/lab/run heal -rows torch,pod/deleted -times 1 -v
 //	test/lab/run heal -list
 //

@@ -32,7 +32,7 @@ func joinRows() []row {
 	return []row{
 		{key: "join/rank", what: "PyTorch under agent join: a rank is killed", venv: "torch", alone: true, ci: true, times: 10,
 			worker: join(3, []string{framework + "torch", restarts}, python("train.py", "torch")...), env: die, wants: []want{attempts(2), resumes}},
-		{key: "join/twenty", what: "agent join, 20 members, one of them 60 s late", workers: 20, alone: true, times: 2, late: []int{19}, limit: 6 * time.Minute,
+		{key: "join/twenty", what: "agent join, 20 members, one of them 60 s late", workers: 20, alone: true, single: true, times: 2, late: []int{19}, limit: 6 * time.Minute,
 			worker: join(20, []string{framework + "plain"}, python("train.py", "plain")...), env: []string{token, "HEAL_STEPS=3", "HEAL_PAUSE=1"},
 			during: comesLate(19), wants: []want{attempts(1), soonTogether(19)}},
 		{key: "join/missing", what: "agent join: a member never comes", alone: true, ci: true, never: []int{2}, code: 75,

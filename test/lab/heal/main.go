@@ -16,6 +16,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/musterhq/muster/test/lab/table"
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/hangs"
@@ -30,7 +32,7 @@ var scripts embed.FS
 type options struct {
 	rows              string
 	ci, list, verbose bool
-	times             int
+	times, parallel   int
 }
 
 func main() { program.Main("heal", run) }
@@ -42,6 +44,7 @@ func run(ctx context.Context) error {
 	flag.BoolVar(&o.list, "list", false, "list the rows")
 	flag.BoolVar(&o.verbose, "v", false, "show the launcher's output of every run")
 	flag.IntVar(&o.times, "times", 0, "run each row `N` times [the row's own number]")
+	flag.IntVar(&o.parallel, "parallel", 1, "run `N` rows at once, except those that run alone")
 	flag.Parse()
 	list := chosen(rows(), o)
 	if len(list) == 0 {
@@ -64,16 +67,36 @@ func run(ctx context.Context) error {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return err
 	}
-	var results []result
-	for _, r := range list {
-		for n := range r.times {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			results = append(results, runOnce(ctx, o, r, n, dir))
-		}
+	results := runAll(ctx, o, list, dir)
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	return report(results)
+}
+
+// runAll runs rows, o.parallel at once, and then those that run alone. The results have the order of the list.
+func runAll(ctx context.Context, o options, list []row, dir string) (results []result) {
+	byRow := make([][]result, len(list))
+	for _, single := range []bool{false, true} {
+		var running errgroup.Group
+		running.SetLimit(max(o.parallel, 1))
+		if single {
+			running.SetLimit(1)
+		}
+		for i, r := range list {
+			if r.single != single {
+				continue
+			}
+			running.Go(func() error {
+				for n := 0; n < r.times && ctx.Err() == nil; n++ {
+					byRow[i] = append(byRow[i], runOnce(ctx, o, r, n, dir))
+				}
+				return nil
+			})
+		}
+		_ = running.Wait() // a failure is in the results
+	}
+	return slices.Concat(byRow...)
 }
 
 // noted records whether the launcher reported a hang.
@@ -107,7 +130,7 @@ func runOnce(ctx context.Context, o options, r row, n int, dir string) result {
 	}
 	fmt.Fprintf(os.Stderr, "heal: %s, run %d: %s, %.0f s: %s %s\n", r.key, n+1, verdict(res), res.Seconds, res.Seen, res.Why)
 	if w != nil && (err != nil || o.verbose) {
-		fmt.Fprintf(os.Stderr, "--- the launcher\n%s\n---\n", strings.Join(w.text(), "\n"))
+		fmt.Fprintf(os.Stderr, "--- the launcher of %s\n%s\n---\n", r.key, strings.Join(w.text(), "\n"))
 	}
 	return res
 }

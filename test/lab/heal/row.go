@@ -31,6 +31,7 @@ type row struct {
 	times   int      // number of runs; 0: 1
 	limit   time.Duration
 	ci      bool // in the subset for CI
+	single  bool // no other row runs meanwhile: it takes a node away, or measures seconds
 	printed bool // observations are only shown, without checks
 	during  func(ctx context.Context, w *world) error
 	wants   []want
@@ -238,10 +239,10 @@ func podRows() []row {
 		{key: "pod/drained", what: "SIGTERM to a pod: its rank writes the checkpoint, no restart is counted", venv: "torch", ci: true, times: 3,
 			flags: []string{framework + "torch", "--max-restarts=1"}, argv: script, env: append(steps, "HEAL_SAVE=term"), during: deletes(1, 10),
 			wants: []want{attempts(2), resumes, left, says("this does not count as a restart")}},
-		{key: "node/off", what: "a node is powered off", venv: "torch", times: 2, limit: 6 * time.Minute,
+		{key: "node/off", what: "a node is powered off", venv: "torch", times: 2, single: true, limit: 6 * time.Minute,
 			flags: flags, argv: script, env: steps, during: loses(10),
 			wants: []want{attempts(2), resumes, within("seconds from a node's loss to the new attempt's first line", 90*time.Second)}},
-		{key: "node/cable", what: "a node's cable is unplugged for 30 s", venv: "torch", times: 2, limit: 6 * time.Minute,
+		{key: "node/cable", what: "a node's cable is unplugged for 30 s", venv: "torch", times: 2, single: true, limit: 6 * time.Minute,
 			flags: flags, argv: script, env: long, during: unplugs(10, 30*time.Second),
 			wants: []want{attempts(1), says("redialed"), silentAbout(" lost: ")}},
 	}
@@ -285,10 +286,10 @@ func second(_ string, err error) error { return err }
 func twentyRows() []row {
 	script := python("train.py", "plain")
 	return []row{
-		{key: "twenty/rank", what: "20 workers: a rank is killed", workers: 20, times: 5, ci: true,
+		{key: "twenty/rank", what: "20 workers: a rank is killed", workers: 20, times: 5, ci: true, single: true,
 			flags: []string{framework + "plain", restarts}, argv: script, env: []string{"HEAL_DIE=7:5", "HEAL_STEPS=30", "HEAL_PAUSE=0.2"},
 			wants: []want{attempts(2), soon}},
-		{key: "twenty/pods", what: "for comparison: 20 pods are deleted and created again", workers: 20, times: 2, printed: true, limit: 6 * time.Minute,
+		{key: "twenty/pods", what: "for comparison: 20 pods are deleted and created again", workers: 20, times: 2, printed: true, single: true, limit: 6 * time.Minute,
 			flags: []string{framework + "plain"}, argv: script, env: []string{"HEAL_STEPS=100", "HEAL_PAUSE=0.1"}, during: deletesAll},
 	}
 }
