@@ -54,11 +54,11 @@
 //
 // # Faults
 //
-// TestBreakLinks, TestBreakWorkers and TestBreakLaunchers (fault_*_test.go) each keep three jobs of twenty workers:
-// Open MPI, MPICH, and raw sessions with numbered lines in both directions. For each row three new launchers are
-// created, and the fault strikes in the middle of the work. A job that survives must lose no line and exit with 0.
-// A job that does not must exit with another code, in time, with a line that names the worker. Then every worker is
-// searched for processes, from outside. The table of what users see is printed at the end of the run. To add a row:
+// TestBreak (fault_*_test.go) keeps three jobs of twenty workers for all of its rows: Open MPI, MPICH, and raw
+// sessions with numbered lines in both directions. For each row three new launchers are created, and the fault
+// strikes in the middle of the work. A job that survives must lose no line and exit with 0. A job that does not
+// must exit with another code, in time, with a line that names the worker. Then every worker is searched for
+// processes, from outside. The table of what users see is printed at the end of the run. To add a row:
 //
 //	{event: "a worker's disk is full", limit: 30 * time.Second, victim: 2, strike: fill}
 //

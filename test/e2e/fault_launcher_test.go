@@ -15,11 +15,9 @@ import (
 // shortLease is the lease in rows whose launcher does not return.
 const shortLease = 20 * time.Second
 
-// TestBreakLaunchers covers launchers that are lost, and launchers that have no API server for longer than the
-// lease.
-func TestBreakLaunchers(t *testing.T) {
+// breakLaunchers covers launchers that are lost, and launchers that have no API server for longer than the lease.
+func breakLaunchers(t *testing.T, f *faults) {
 	t.Cleanup(func() { awaitControllers(t) })
-	f := newFaults(t)
 	short := []string{"--lease=" + shortLease.String()}
 	for _, row := range []fault{
 		{event: "the launcher's container restarted", survived: true, launcher: restarting, strike: restartLaunchers},

@@ -18,11 +18,10 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// TestBreakLinks cuts links but ends no process. An Open MPI job, an MPICH job and raw sessions have 20 workers
-// each: 60 links.
-func TestBreakLinks(t *testing.T) {
+// breakLinks cuts links but ends no process. An Open MPI job, an MPICH job and raw sessions have 20 workers each: 60
+// links.
+func breakLinks(t *testing.T, f *faults) {
 	t.Cleanup(func() { awaitControllers(t) })
-	f := newFaults(t)
 	for _, row := range []fault{
 		{event: "all streams cut 10 times", survived: true, strike: cutTenTimes, after: cuts},
 		{event: "kubelets restarted", survived: true, strike: func(h *hit) { onBothNodes(h, "kubelet", "restart") }},
@@ -204,9 +203,8 @@ func (h *hit) within(limit time.Duration, otherwise string, ok func() bool) {
 	}
 }
 
-// TestBreakWorkers covers lost workers, with jobs that do not survive the loss.
-func TestBreakWorkers(t *testing.T) {
-	f := newFaults(t)
+// breakWorkers covers lost workers, with jobs that do not survive the loss.
+func breakWorkers(t *testing.T, f *faults) {
 	const soon = 30 * time.Second
 	for _, row := range []fault{
 		{event: "a worker's container restarted", limit: soon, victim: victimRestarts, strike: kill(victimRestarts)},

@@ -46,6 +46,17 @@ const (
 	victimEats     = 4 // has a memory limit
 )
 
+// TestBreak strikes jobs while they work: their launchers, their links, their workers.
+func TestBreak(t *testing.T) {
+	f := newFaults(t)
+	for _, part := range []struct {
+		name string
+		rows func(*testing.T, *faults)
+	}{{"launchers", breakLaunchers}, {"links", breakLinks}, {"workers", breakWorkers}} {
+		t.Run(part.name, func(t *testing.T) { part.rows(t, f) })
+	}
+}
+
 // newFaults starts the workers. The rows never use the scheduler, because it is very slow for a while after an
 // outage of the API server.
 func newFaults(t *testing.T) *faults {
