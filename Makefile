@@ -133,7 +133,7 @@ deps: ## install missing packages for the tests (root, Debian)
 	@sh test/fake/mpi/deps.sh --test
 
 # The number of packages that are tested at a time. Most of their tests wait for processes.
-PACKAGES ?= 4
+PACKAGES ?= 6
 
 .PHONY: check
 check: prose ## before each commit: prose, golangci-lint, tests without race
