@@ -19,7 +19,7 @@
 //	ok      the job ended with 0, and all of its work was done
 //	fails   the job ended with another code
 //	crash   the Go runtime ended the role: it cannot run without threads or epoll
-//	waits   a write got EAGAIN although there was room, and the job waits for an event that never comes.
+//	waits   a write got EAGAIN although there was room, and waits for an event that never comes (trace.go).
 //	        make stall has pipes and sockets that are really full
 //	PANIC   our own code ended the role with a panic
 //	ALIVE   PID 1 could no longer accept connections, and did not end with 70

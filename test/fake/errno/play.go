@@ -99,7 +99,7 @@ func (p *player) play(ctx context.Context, c cell) (r result, err error) {
 	if job.Err() != nil {
 		trace, _ := os.ReadFile(s.trace) // missing if nothing was traced
 		r.End, r.Faults = hang, faultsIn(trace)
-		if c.hasNoEvent() && r.Faults > 0 {
+		if c.Call == "write" && c.Errno == "EAGAIN" && waitsForRoom(trace) {
 			r.End = waits
 		}
 		return r, nil
@@ -134,11 +134,6 @@ func (p *player) play(ctx context.Context, c cell) (r result, err error) {
 }
 
 func faultsIn(trace []byte) int { return bytes.Count(trace, []byte("(INJECTED)")) }
-
-// hasNoEvent reports whether the fault makes a program in Go wait for an event that never comes. A kernel answers a
-// write with EAGAIN when there is no room, and reports when there is room again. strace does only the first half.
-// If the write was to wake the Go runtime's own poller, even its timers stop.
-func (c cell) hasNoEvent() bool { return c.Call == "write" && c.Errno == "EAGAIN" }
 
 // deaf reports whether the fault permanently stops PID 1 from accepting connections.
 func (c cell) deaf() bool { return c.Role == "pid1" && c.Call == "accept" && c.Errno == "EIO" }

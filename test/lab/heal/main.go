@@ -44,7 +44,7 @@ func run(ctx context.Context) error {
 	flag.BoolVar(&o.list, "list", false, "list the rows")
 	flag.BoolVar(&o.verbose, "v", false, "show the launcher's output of every run")
 	flag.IntVar(&o.times, "times", 0, "run each row `N` times [the row's own number]")
-	flag.IntVar(&o.parallel, "parallel", 1, "run `N` rows at once, except those that run alone")
+	flag.IntVar(&o.parallel, "parallel", 1, "run `N` rows at once, except rows that run alone")
 	flag.Parse()
 	list := chosen(rows(), o)
 	if len(list) == 0 {
@@ -74,7 +74,8 @@ func run(ctx context.Context) error {
 	return report(results)
 }
 
-// runAll runs rows, o.parallel at once, and then those that run alone. The results have the order of the list.
+// runAll runs rows, o.parallel at once, and then the rows that run alone, one by one. It returns the results in the
+// order of the list.
 func runAll(ctx context.Context, o options, list []row, dir string) (results []result) {
 	byRow := make([][]result, len(list))
 	for _, single := range []bool{false, true} {
