@@ -117,14 +117,14 @@ func (s *Server) over(o Outcome) {
 // settle drops detached sessions whose last process has ended.
 func (s *Server) settle() {
 	s.mu.Lock()
-	var detached []*session
+	var waiting []*session
 	for _, x := range s.sessions {
-		if x.detached {
-			detached = append(detached, x)
+		if x.phase == detached {
+			waiting = append(waiting, x)
 		}
 	}
 	s.mu.Unlock()
-	for _, x := range detached {
+	for _, x := range waiting {
 		s.observer.lookAt(x)
 		members, err := x.tree.Find()
 		if err != nil {
@@ -139,8 +139,10 @@ func (s *Server) settle() {
 			continue
 		}
 		s.mu.Lock()
-		x.detached = false
-		s.dropLocked(x)
+		if x.phase == detached { // another settle may have been faster
+			x.enter(ended)
+			s.dropLocked(x)
+		}
 		s.mu.Unlock()
 		x.endOutput()
 	}

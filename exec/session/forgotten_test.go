@@ -16,7 +16,7 @@ import (
 func TestForgottenSessionIsUnknown(t *testing.T) {
 	s, c := linked(t, 1)
 	id := strings.Repeat("0", 32)
-	s.sessions[id].exit, s.sessions[id].detached = &wire.ExitRecord{}, true
+	s.sessions[id].exit, s.sessions[id].phase = &wire.ExitRecord{}, detached
 	hello(t, c)
 	r := wire.NewReader(c)
 	var w wire.WelcomeRecord

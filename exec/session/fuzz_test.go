@@ -68,7 +68,7 @@ func FuzzHandle(f *testing.F) {
 		c := newConn(s, ours)
 		defer c.close()
 		x := s.newSession(wire.OpenRecord{ID: "s", Hash: known.Hash()})
-		x.exit = &wire.ExitRecord{}
+		x.exit, x.phase = &wire.ExitRecord{}, ended
 		s.sessions["s"], s.conn, s.claimed, s.ending = x, c, true, true
 		go func() { _ = x.stdin.Run(discard{}) }()
 		defer x.stdin.Abort()

@@ -226,7 +226,7 @@ func (s *Server) control(x *session, rec wire.ControlRecord) {
 		return
 	}
 	x.control = rec.Seq
-	if rec.Stop && x.reason == "" && x.exit == nil && !x.over() {
+	if rec.Stop && x.reason == "" && x.lasts() && !x.over() {
 		x.reason = wire.ReasonStopped
 	}
 	x.orders = append(x.orders, rec)
@@ -276,7 +276,7 @@ func (s *Server) forget(c *conn, id string) error {
 		s.mu.Unlock()
 		return nil
 	}
-	running := x.exit == nil
+	lasts := x.lasts()
 	// x.channel may be from an earlier connection, and belong to another session here.
 	if c.channels[x.channel] == x {
 		delete(c.channels, x.channel)
@@ -294,7 +294,7 @@ func (s *Server) forget(c *conn, id string) error {
 	s.mu.Unlock()
 	x.stdout.Discard()
 	x.stderr.Discard()
-	if running {
+	if lasts {
 		s.stops.session(x, s.cfg.Grace)
 	}
 	return nil

@@ -26,7 +26,7 @@ func (x *session) tellHolder(told being) being {
 	}
 	x.srv.mu.Lock()
 	defer x.srv.mu.Unlock()
-	if x.exit == nil {
+	if x.lasts() {
 		x.srv.observer.report(x, wire.ReportRecord{Kind: wire.ReportHeld, PID: holder.PID, Command: holder.Comm})
 	}
 	return now

@@ -59,6 +59,9 @@ func (b *bond) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 // begin replaces start: it starts a daemon that stays in its session until it is told to end, or
 // that leaves the session at once.
 func (b *bond) begin(x *session, spec wire.Spec) {
+	b.server.mu.Lock()
+	x.enter(running)
+	b.server.mu.Unlock()
 	close(x.started)
 	x.stdout.End()
 	x.stderr.End()
@@ -105,7 +108,7 @@ func (b *bond) mpirun(detaches bool, takes time.Duration) {
 	time.Sleep(takes)
 	if detaches {
 		b.server.mu.Lock()
-		x.detached = false
+		x.enter(ended)
 		b.server.dropLocked(x)
 		b.server.mu.Unlock()
 		b.server.kick()

@@ -104,7 +104,7 @@ func (x *session) awaitOutput(ends <-chan struct{}) {
 func (x *session) leave() {
 	x.srv.mu.Lock()
 	defer x.srv.mu.Unlock()
-	x.left = true
+	x.output = max(x.output, left)
 	for _, f := range []*os.File{x.pipes.stdout, x.pipes.stderr} {
 		_ = f.SetReadDeadline(time.Now()) // it fails only if the stream has ended
 	}
@@ -113,7 +113,7 @@ func (x *session) leave() {
 // drop reads and discards output after leave, until the last writer or the session has ended.
 func (x *session) drop(r *os.File) {
 	x.srv.mu.Lock()
-	goes := x.left && !x.silenced && r.SetReadDeadline(time.Time{}) == nil
+	goes := x.output == left && r.SetReadDeadline(time.Time{}) == nil
 	x.srv.mu.Unlock()
 	if goes {
 		_, _ = io.Copy(io.Discard, r) // any error also ends the output
@@ -188,7 +188,7 @@ func (x *session) endOutput() {
 	x.srv.mu.Lock()
 	defer x.srv.mu.Unlock()
 	p := x.pipes
-	x.silenced = true
+	x.output = cut
 	for _, f := range []*os.File{p.stdout, p.stderr} {
 		if f != nil {
 			_ = f.SetReadDeadline(time.Now()) // it fails only if the stream has ended

@@ -40,26 +40,22 @@ type session struct {
 	orders     []wire.ControlRecord
 	forgotten  bool   // the launcher has its end, or does not want it
 	reason     string // why we stopped it
-	exit       *wire.ExitRecord
-	detached   bool // the first process ended, and others live on
+	phase      phase
+	exit       *wire.ExitRecord // nil while it is starting or running
+	output     carriage
 	line       bool // it runs a line, as for ssh
 	inGroup    bool // its launcher ends the others if it fails
 
 	sight sight // guarded by the observer's mu
 
-	left     bool // other processes hold its output, and it does not wait for them
-	silenced bool // its output ends with what is in the pipes
-	born     time.Time
-	wrote    atomic.Int64      // time of the last output, as a duration since born
-	full     atomic.Int32      // number of outputs that wait for room
-	ours     atomic.Bool       // we are stopping it: the ends of its processes are caused by us
-	rest     chan struct{}     // the channel of restStop; guarded by srv.mu
-	asked    []wire.EndingRank // its ranks that a stop has asked to end; guarded by srv.mu
-	askedAt  time.Time         // when the stop asked them
+	born    time.Time
+	wrote   atomic.Int64      // time of the last output, as a duration since born
+	full    atomic.Int32      // number of outputs that wait for room
+	ours    atomic.Bool       // we are stopping it: the ends of its processes are caused by us
+	rest    chan struct{}     // the channel of restStop; guarded by srv.mu
+	asked   []wire.EndingRank // its ranks that a stop has asked to end; guarded by srv.mu
+	askedAt time.Time         // when the stop asked them
 }
-
-// lives reports whether processes of the session may be alive.
-func (x *session) lives() bool { return x.exit == nil || x.detached }
 
 // over reports whether the first process has ended. The caller holds srv.mu.
 func (x *session) over() bool {
@@ -120,6 +116,7 @@ func (s *Server) newSession(rec wire.OpenRecord) *session {
 func (x *session) run(p *reap.Process, pipes pipes, spec wire.Spec) {
 	x.srv.mu.Lock()
 	x.proc, x.pipes = p, pipes
+	x.enter(running)
 	x.srv.mu.Unlock()
 	out, told := make(chan struct{}, 2), make(chan struct{})
 	carry := func(r *os.File, to, other *flow.Out) {
@@ -147,22 +144,21 @@ func (x *session) run(p *reap.Process, pipes pipes, spec wire.Spec) {
 		// A session lasts until its output has also ended: a child in the background may still be
 		// writing.
 		x.awaitOutput(out)
-		x.ended(p.Status(), at, <-judged)
+		x.conclude(p.Status(), at, <-judged)
 		close(told)
 	})
 }
 
-// ended makes the exit record and sends it to the session's connection. at is when the process
+// conclude makes the exit record and sends it to the session's connection. at is when the process
 // ended, which its output may have outlasted. failed is a rank that failed, or nil.
-func (x *session) ended(st reap.Status, at time.Time, failed *wire.RankRecord) {
+func (x *session) conclude(st reap.Status, at time.Time, failed *wire.RankRecord) {
 	members := x.srv.observer.lookAt(x) // reports the ends of its ranks before its own
 	unseen := x.srv.observer.unseen(x)
 	if st.Code != 0 || x.ours.Load() {
 		failed = nil
 	}
-	detached := anyLives(members) || x.outlived()
 	rec := proc.Ended(st, proc.MemoryKills(x.srv.cfg.Cgroup)-x.oom, at)
-	rec.Failed, rec.Unseen, rec.Detached = failed, unseen, detached
+	rec.Failed, rec.Unseen, rec.Detached = failed, unseen, anyLives(members) || x.outlived()
 	x.finish(&rec)
 }
 
@@ -216,7 +212,12 @@ func (x *session) finish(rec *wire.ExitRecord) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rec.Reason, rec.Asked = x.reason, x.asked
-	x.exit, x.detached = rec, rec.Detached
+	x.exit = rec
+	if rec.Detached {
+		x.enter(detached)
+	} else {
+		x.enter(ended)
+	}
 	if c := x.conn.Load(); c != nil {
 		c.record(wire.Exit, x.channel, rec)
 	}

@@ -118,7 +118,7 @@ func (st *stopper) allLocked(reason string, sig syscall.Signal, grace time.Durat
 	var all []*session
 	for _, x := range st.srv.sessions {
 		x.ours.Store(true)
-		if x.exit == nil && x.reason == "" {
+		if x.lasts() && x.reason == "" {
 			x.reason = reason
 		}
 		all = append(all, x)

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/exec/reap"
-	"github.com/musterhq/muster/exec/wire"
 )
 
 // TestSoonestLook checks that the first look is early while a line that may start daemons is
@@ -24,7 +23,7 @@ func TestSoonestLook(t *testing.T) {
 	}
 	require.Equal(t, firstLook, s.observer.soonestLook())
 	for _, x := range s.sessions {
-		x.exit = &wire.ExitRecord{}
+		x.enter(ended)
 	}
 	require.Equal(t, lastLook, s.observer.soonestLook())
 }
