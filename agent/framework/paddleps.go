@@ -19,7 +19,7 @@ func paddleServers(c Cluster) (Launch, error) {
 	if len(training) == 0 {
 		return Launch{}, fmt.Errorf("all workers are parameter servers, which never end: give one the role worker or trainer")
 	}
-	ports := seats{first: c.Port, shared: c.Fake}
+	ports := rankPorts{first: c.Port, shared: c.Fake}
 	trainers, err := c.seated(&ports, training, c.procs())
 	if err != nil {
 		return Launch{}, err

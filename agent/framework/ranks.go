@@ -93,12 +93,12 @@ func (c Cluster) ranks(nodes []Node) ([]rank, error) {
 }
 
 func (c Cluster) numbered(nodes []Node, procs int) ([]rank, error) {
-	return c.seated(&seats{first: c.Port, shared: c.Fake}, nodes, procs)
+	return c.seated(&rankPorts{first: c.Port, shared: c.Fake}, nodes, procs)
 }
 
 // seated numbers procs processes on each of the nodes. It takes their ports from the free ones in
 // ports.
-func (c Cluster) seated(ports *seats, nodes []Node, procs int) ([]rank, error) {
+func (c Cluster) seated(ports *rankPorts, nodes []Node, procs int) ([]rank, error) {
 	all := make([]rank, 0, len(nodes)*procs)
 	for nodeRank, node := range nodes {
 		for local := range procs {
@@ -123,16 +123,16 @@ func (c Cluster) position(n Node) int {
 	return slices.IndexFunc(c.Workers, func(w Node) bool { return w.Name == n.Name && w.Index == n.Index })
 }
 
-// seats assigns the ports of one attempt, counted for each address: workers on the host network
+// rankPorts assigns the ports of one attempt, counted for each address: workers on the host network
 // share an address. With shared, all workers count as one address, because fake workers are on one
 // machine and servers such as TensorFlow's listen on 0.0.0.0.
-type seats struct {
+type rankPorts struct {
 	first  int
 	shared bool
 	taken  map[string]int
 }
 
-func (s *seats) next(n Node) (int, error) {
+func (s *rankPorts) next(n Node) (int, error) {
 	if s.taken == nil {
 		s.taken = map[string]int{}
 	}

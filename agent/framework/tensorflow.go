@@ -84,7 +84,7 @@ func tfRoles() []string { return []string{"chief", "master", "worker", "ps", "ev
 
 // tasks numbers the processes: each type from 0, and all of them as ranks.
 func (TensorFlow) tasks(c Cluster) ([]rank, error) {
-	ports := seats{first: c.Port, shared: c.Fake}
+	ports := rankPorts{first: c.Port, shared: c.Fake}
 	count := map[string]int{}
 	var tasks []rank
 	for nodeRank, node := range c.nodesByRole(tfRoles()...) {

@@ -12,7 +12,7 @@ const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = time.Second
 	dialTime   = 2 * time.Second
-	// tellEvery is the time between two messages about an address for which a member waits.
+	// tellEvery is the time between two messages about an address for which a process waits.
 	tellEvery = 15 * time.Second
 )
 
@@ -28,7 +28,7 @@ func dialTCP(ctx context.Context, address string) error {
 	return c.Close()
 }
 
-// await returns nil when something listens at a member's address. It returns an error with a
+// await returns nil when something listens at a process's address. It returns an error with a
 // sentence if nothing does within the patience, or if ctx has ended.
 func (g *Group) await(ctx context.Context, label, address string) error {
 	began := time.Now()

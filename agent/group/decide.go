@@ -13,18 +13,18 @@ import (
 // processes have had their own, and the run must end soon.
 const serveGrace = 1500 * time.Millisecond
 
-// rankTiers assigns the members to the tiers in which they are stopped: first the working ones,
-// then the serving ones in the order of the members. Adjacent members of one role share a tier.
-func rankTiers(members []*member) (last int) {
+// rankTiers assigns the processes to the tiers in which they are stopped: first the working ones,
+// then the serving ones in the order of the processes. Adjacent processes of one role share a tier.
+func rankTiers(processes []*process) (last int) {
 	role := ""
-	for _, m := range members {
-		if m.Part != framework.Serves {
+	for _, p := range processes {
+		if p.Part != framework.Serves {
 			continue
 		}
-		if last == 0 || m.Role != role {
-			last, role = last+1, m.Role
+		if last == 0 || p.Role != role {
+			last, role = last+1, p.Role
 		}
-		m.tier = last
+		p.tier = last
 	}
 	return last
 }
@@ -60,7 +60,7 @@ func (g *Group) look() {
 	}
 }
 
-// decided reports whether the group has succeeded, whatever still runs. Members that were asked to
+// decided reports whether the group has succeeded, whatever still runs. Processes that were asked to
 // end because a worker leaves have not done their work.
 func (g *Group) decided() bool {
 	if g.departs.worker != "" {
@@ -83,7 +83,7 @@ func (g *Group) failed() bool {
 		return len(g.failures) > 0
 	}
 	for _, e := range g.failures {
-		if g.members[e.Member].Part == framework.Serves {
+		if g.processes[e.Process].Part == framework.Serves {
 			return true
 		}
 	}
@@ -92,27 +92,27 @@ func (g *Group) failed() bool {
 	return len(g.failures) > 0 && d+w == deciders+workers
 }
 
-// ended reports whether every member up to that tier has ended.
+// ended reports whether every process up to that tier has ended.
 func (g *Group) ended(tier int) bool {
-	for _, m := range g.members {
-		if !m.ended && m.tier <= tier {
+	for _, p := range g.processes {
+		if !p.ended && p.tier <= tier {
 			return false
 		}
 	}
 	return true
 }
 
-// count returns how many members have a part, how many of them succeeded, and how many ended.
+// count returns how many processes have a part, how many of them succeeded, and how many ended.
 func (g *Group) count(part framework.Part) (all, good, ended int) {
-	for _, m := range g.members {
-		if m.Part != part {
+	for _, p := range g.processes {
+		if p.Part != part {
 			continue
 		}
 		all++
-		if m.good {
+		if p.good {
 			good++
 		}
-		if m.ended {
+		if p.ended {
 			ended++
 		}
 	}
@@ -138,7 +138,7 @@ func (g *Group) conclude() {
 	first := cause(g.failures)
 	c := g.failure(first)
 	for _, e := range g.failures {
-		if e.Member != first.Member && len(c.Beside) < mostBeside {
+		if e.Process != first.Process && len(c.Beside) < mostBeside {
 			c.Beside = append(c.Beside, g.failure(e))
 		}
 	}
@@ -195,37 +195,37 @@ func (g *Group) nextTier() {
 	g.phase = over
 }
 
-// tell stops the members up to a tier. Members that were not started will not be.
+// tell stops the processes up to a tier. Processes that were not started will not be.
 func (g *Group) tell(tier int, grace time.Duration) {
-	for _, m := range g.members {
-		isHeld := grace > 0 && (g.departs.holds(m) || g.keeps.holds(m) && m.session != nil)
-		if !m.ended && m.tier <= tier && !isHeld {
-			m.tell(grace)
+	for _, p := range g.processes {
+		isHeld := grace > 0 && (g.departs.holds(p) || g.keeps.holds(p) && p.session != nil)
+		if !p.ended && p.tier <= tier && !isHeld {
+			p.tell(grace)
 		}
 	}
 }
 
-// tell stops the member. A second call only kills it.
-func (m *member) tell(grace time.Duration) {
+// tell stops the process. A second call only kills it.
+func (p *process) tell(grace time.Duration) {
 	switch {
-	case m.session == nil:
-		m.told, m.ended = true, true
-		m.close() // nothing has been written
+	case p.session == nil:
+		p.told, p.ended = true, true
+		p.close() // nothing has been written
 		return
-	case !m.told:
-		m.told, m.asked = true, time.Now()
+	case !p.told:
+		p.told, p.asked = true, time.Now()
 	case grace > 0:
 		return
 	}
-	m.session.Stop(grace)
+	p.session.Stop(grace)
 }
 
-// abandon gives up the members that should have ended.
+// abandon gives up the processes that should have ended.
 func (g *Group) abandon() {
-	for _, m := range g.members {
-		if !m.ended && m.tier <= g.tier {
-			g.result.Left = append(g.result.Left, m.Label+" on "+m.Worker)
-			m.ended = true
+	for _, p := range g.processes {
+		if !p.ended && p.tier <= g.tier {
+			g.result.Left = append(g.result.Left, p.Label+" on "+p.Worker)
+			p.ended = true
 		}
 	}
 }
@@ -247,8 +247,8 @@ func (g *Group) obey(sig syscall.Signal) {
 		g.timer.Reset(stopMargin)
 		g.look()
 	default:
-		for _, m := range g.members {
-			if s, ok := m.session.(interface{ Signal(int) }); ok && !m.ended {
+		for _, p := range g.processes {
+			if s, ok := p.session.(interface{ Signal(int) }); ok && !p.ended {
 				s.Signal(int(sig))
 			}
 		}

@@ -1,8 +1,8 @@
 // Package group runs one group of processes on workers, over sessions, and reports how it ended. It
 // is for frameworks whose processes are started directly, without mpirun.
 //
-// It takes [Member]s, each with a way to its worker, and the rules of framework.Part. It knows
-// nothing about Kubernetes, pods or links. It starts all members at once, except that a member with
+// It takes [Process]s, each with a way to its worker, and the rules of framework.Part. It knows
+// nothing about Kubernetes, pods or links. It starts all processes at once, except that a process with
 // an address in After starts when something listens there.
 //
 // It promises:
@@ -15,7 +15,7 @@
 //     frameworks end after the loss of a peer. The cause is reported, with the last
 //     lines of its process, before the other processes are stopped.
 //   - The other processes are stopped in tiers: the working ones, then the serving
-//     ones in the order of the members. Each gets TERM, and KILL after the grace. The
+//     ones in the order of the processes. Each gets TERM, and KILL after the grace. The
 //     worker itself sends KILL, so that a process which ignores TERM ends as well. If
 //     a worker is being removed, the grace is the full one.
 //   - Run returns when every process has ended or its worker is lost. For a worker that
@@ -25,6 +25,6 @@
 // [Group.Add] adds one more process to a running group. It is for processes that find each other
 // (framework.Launch.Elastic).
 //
-// It does not restart anything, and does not print: output goes to the writers of the members,
+// It does not restart anything, and does not print: output goes to the writers of the processes,
 // which package output makes.
 package group

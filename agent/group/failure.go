@@ -14,13 +14,13 @@ import (
 
 // End is how one process ended.
 type End struct {
-	Member int             // index
-	Exit   wire.ExitRecord // when Err is nil
-	Err    error           // the worker was lost, or the session could not be opened
-	At     time.Time       // by the worker's clock if it reported the time, else by ours
-	Asked  time.Time       // when we told it to stop; zero if we did not
-	ours   bool            // we told it to stop, or decided not to start it
-	late   bool            // the address that it waited for never answered
+	Process int             // index
+	Exit    wire.ExitRecord // when Err is nil
+	Err     error           // the worker was lost, or the session could not be opened
+	At      time.Time       // by the worker's clock if it reported the time, else by ours
+	Asked   time.Time       // when we told it to stop; zero if we did not
+	ours    bool            // we told it to stop, or decided not to start it
+	late    bool            // the address that it waited for never answered
 }
 
 // Failure is the end of a process that failed.

@@ -26,14 +26,14 @@ type Result struct {
 
 // Group is one run of a group of processes.
 type Group struct {
-	cfg     Config
-	members []*member
-	events  chan event
-	signals chan syscall.Signal
-	joining chan joiner
-	leaving chan departure
-	gone    chan struct{} // closed when Run has returned
-	wg      sync.WaitGroup
+	cfg       Config
+	processes []*process
+	events    chan event
+	signals   chan syscall.Signal
+	joining   chan joiner
+	leaving   chan departure
+	gone      chan struct{} // closed when Run has returned
+	wg        sync.WaitGroup
 
 	phase    phase
 	tier     int // the tier that is being stopped
@@ -62,9 +62,9 @@ const (
 	over
 )
 
-// member is the state of a Member during the run.
-type member struct {
-	Member
+// process is the state of a Process during the run.
+type process struct {
+	Process
 	err     *tail
 	session Session
 	ended   bool
@@ -74,10 +74,10 @@ type member struct {
 	tier    int
 }
 
-// event is a change of a member.
+// event is a change of a process.
 type event struct {
 	end   End
-	ready bool // its address answers; end only identifies the member
+	ready bool // its address answers; end only identifies the process
 }
 
 // New returns a Group. Run starts it.
@@ -90,10 +90,10 @@ func New(cfg Config) *Group {
 	}
 	g := &Group{cfg: cfg, events: make(chan event), signals: make(chan syscall.Signal, 16), grace: cfg.Grace,
 		joining: make(chan joiner), leaving: make(chan departure), gone: make(chan struct{})}
-	for _, m := range cfg.Members {
-		g.members = append(g.members, &member{Member: m, err: &tail{to: m.Stderr}})
+	for _, p := range cfg.Processes {
+		g.processes = append(g.processes, &process{Process: p, err: &tail{to: p.Stderr}})
 	}
-	g.last = rankTiers(g.members)
+	g.last = rankTiers(g.processes)
 	return g
 }
 
@@ -116,7 +116,7 @@ func (g *Group) Run(ctx context.Context) Result {
 	g.timer = time.NewTimer(time.Hour)
 	g.timer.Stop()
 	defer g.timer.Stop()
-	for i := range g.members {
+	for i := range g.processes {
 		g.start(waiting, i)
 	}
 	g.witness = func() <-chan struct{} { return g.cfg.Witness(waiting) }
@@ -127,7 +127,7 @@ func (g *Group) Run(ctx context.Context) Result {
 		case e := <-g.events:
 			g.take(waiting, e)
 		case j := <-g.joining:
-			j.taken <- g.join(waiting, j.Member)
+			j.taken <- g.join(waiting, j.Process)
 		case d := <-g.leaving:
 			g.leave(d)
 		case <-g.timer.C:
@@ -151,40 +151,40 @@ func (g *Group) Run(ctx context.Context) Result {
 	return g.result
 }
 
-// start opens the member's session, after waiting for its address if it has one.
+// start opens the process's session, after waiting for its address if it has one.
 func (g *Group) start(waiting context.Context, i int) {
-	m := g.members[i]
-	if m.After == "" {
+	p := g.processes[i]
+	if p.After == "" {
 		g.open(waiting, i)
 		return
 	}
 	g.wg.Go(func() {
-		if err := g.await(waiting, m.Label, m.After); err != nil {
-			g.send(waiting, event{end: End{Member: i, Err: err, At: time.Now(), late: true}})
+		if err := g.await(waiting, p.Label, p.After); err != nil {
+			g.send(waiting, event{end: End{Process: i, Err: err, At: time.Now(), late: true}})
 			return
 		}
-		g.send(waiting, event{end: End{Member: i}, ready: true})
+		g.send(waiting, event{end: End{Process: i}, ready: true})
 	})
 }
 
 // open opens a session and follows it.
 func (g *Group) open(waiting context.Context, i int) {
-	m := g.members[i]
+	p := g.processes[i]
 	stdout := io.Writer(io.Discard)
-	if m.Stdout != nil {
-		stdout = m.Stdout
+	if p.Stdout != nil {
+		stdout = p.Stdout
 	}
-	session, err := m.Opener.Open(waiting, wire.NewID(), m.Spec, stdout, m.err)
+	session, err := p.Opener.Open(waiting, wire.NewID(), p.Spec, stdout, p.err)
 	if err != nil {
-		m.close()
-		g.note(End{Member: i, Err: err, At: time.Now()})
+		p.close()
+		g.note(End{Process: i, Err: err, At: time.Now()})
 		return
 	}
-	m.session = session
+	p.session = session
 	g.wg.Go(func() {
 		exit, err := session.Wait(waiting)
-		m.close() // here, because the rest of a line may have to wait for its reader
-		end := End{Member: i, Exit: exit, Err: err, At: time.Now()}
+		p.close() // here, because the rest of a line may have to wait for its reader
+		end := End{Process: i, Exit: exit, Err: err, At: time.Now()}
 		if exit.EndedMillis != 0 && err == nil {
 			end.At = time.UnixMilli(exit.EndedMillis)
 		}
@@ -203,10 +203,10 @@ func (g *Group) send(waiting context.Context, e event) {
 // take handles an event.
 func (g *Group) take(waiting context.Context, e event) {
 	switch {
-	case g.members[e.end.Member].ended: // it was given up, or will not be started
+	case g.processes[e.end.Process].ended: // it was given up, or will not be started
 		return
 	case e.ready:
-		g.open(waiting, e.end.Member)
+		g.open(waiting, e.end.Process)
 	default:
 		g.note(e.end)
 	}
@@ -215,11 +215,11 @@ func (g *Group) take(waiting context.Context, e event) {
 
 // note records an end.
 func (g *Group) note(e End) {
-	m := g.members[e.Member]
-	e.ours, e.Asked = m.told, m.asked
-	m.ended = true
+	p := g.processes[e.Process]
+	e.ours, e.Asked = p.told, p.asked
+	p.ended = true
 	failed := e.bad() && !e.ours
-	m.good = !failed
+	p.good = !failed
 	if failed {
 		g.failures = append(g.failures, e)
 	}
@@ -228,15 +228,15 @@ func (g *Group) note(e End) {
 	}
 }
 
-func (m *member) close() {
-	if m.Stdout != nil {
-		_ = m.Stdout.Close() // a failed write has reported it already
+func (p *process) close() {
+	if p.Stdout != nil {
+		_ = p.Stdout.Close() // a failed write has reported it already
 	}
-	_ = m.err.Close()
+	_ = p.err.Close()
 }
 
 // failure describes an end.
 func (g *Group) failure(e End) Failure {
-	m := g.members[e.Member]
-	return Failure{End: e, Label: m.Label, Worker: m.Worker, Tail: m.err.last()}
+	p := g.processes[e.Process]
+	return Failure{End: e, Label: p.Label, Worker: p.Worker, Tail: p.err.last()}
 }

@@ -22,12 +22,12 @@ func cast(parts []framework.Part, acts ...act) (Config, []*stage) {
 	var stages []*stage
 	for i, a := range acts {
 		s := newStage(a)
-		m := Member{Label: fmt.Sprintf("rank %d", i), Worker: fmt.Sprintf("w-%d", i), Opener: s}
+		p := Process{Label: fmt.Sprintf("rank %d", i), Worker: fmt.Sprintf("w-%d", i), Opener: s}
 		if i < len(parts) {
-			m.Part = parts[i]
-			m.Role = fmt.Sprint("role of part ", parts[i], " at ", i)
+			p.Part = parts[i]
+			p.Role = fmt.Sprint("role of part ", parts[i], " at ", i)
 		}
-		cfg.Members, stages = append(cfg.Members, m), append(stages, s)
+		cfg.Processes, stages = append(cfg.Processes, p), append(stages, s)
 	}
 	return cfg, stages
 }
@@ -57,7 +57,7 @@ func TestGraceOfTheRest(t *testing.T) {
 				cfg, _ := cast(nil, tc.first, slow)
 				cfg.Calm = func() bool { return tc.calm }
 				ends := map[int]int{}
-				cfg.OnEnd = func(e End, _ bool) { ends[e.Member] = e.Exit.Code }
+				cfg.OnEnd = func(e End, _ bool) { ends[e.Process] = e.Exit.Code }
 				r := New(cfg).Run(t.Context())
 				require.NotNil(t, r.Cause)
 				require.Equal(t, tc.code, ends[1])
@@ -161,12 +161,12 @@ func TestOutcomes(t *testing.T) {
 }
 
 // TestStopInOrder checks that servers are stopped after the working processes, in the order of the
-// members. Adjacent members with the same role are stopped together.
+// processes. Adjacent processes with the same role are stopped together.
 func TestStopInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, s := cast([]framework.Part{serves, works, works, serves, serves}, act{term: time.Second}, act{after: time.Second}, act{after: 2 * time.Second},
 			act{term: time.Second}, act{term: time.Second})
-		cfg.Members[0].Role, cfg.Members[3].Role, cfg.Members[4].Role = "node", "node", "head"
+		cfg.Processes[0].Role, cfg.Processes[3].Role, cfg.Processes[4].Role = "node", "node", "head"
 		began := time.Now()
 		require.Zero(t, New(cfg).Run(t.Context()).Code)
 		require.Equal(t, []time.Time{began.Add(2 * time.Second)}, s[0].stopped)
@@ -265,7 +265,7 @@ func TestAfter(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cfg, s := cast(nil, tc.acts...)
 				began := time.Now()
-				cfg.Members[1].After, cfg.Patience = "head:1", time.Minute
+				cfg.Processes[1].After, cfg.Patience = "head:1", time.Minute
 				cfg.Dial = func(_ context.Context, address string) error {
 					require.Equal(t, "head:1", address)
 					if time.Since(began) < tc.listens {
@@ -293,6 +293,6 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-func TestGroupWithoutMembers(t *testing.T) {
+func TestGroupWithoutProcesses(t *testing.T) {
 	require.Equal(t, Result{}, New(Config{}).Run(t.Context()))
 }

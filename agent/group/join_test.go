@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// joins returns one more member, whose process behaves like a.
-func joins(a act) (Member, *stage) {
+// joins returns one more process, whose process behaves like a.
+func joins(a act) (Process, *stage) {
 	s := newStage(a)
-	return Member{Label: "rank 9", Worker: "w-9", Opener: s}, s
+	return Process{Label: "rank 9", Worker: "w-9", Opener: s}, s
 }
 
 func TestAdd(t *testing.T) {
@@ -19,7 +19,7 @@ func TestAdd(t *testing.T) {
 		any   bool
 		acts  []act
 		joins act
-		after time.Duration // when the member joins
+		after time.Duration // when the process joins
 		taken bool
 		code  int
 		took  time.Duration
@@ -39,14 +39,14 @@ func TestAdd(t *testing.T) {
 				cfg.Any = tc.any
 				ended := map[string]bool{}
 				var g *Group
-				cfg.OnEnd = func(e End, _ bool) { ended[g.Label(e.Member)+" on "+g.Worker(e.Member)] = true }
+				cfg.OnEnd = func(e End, _ bool) { ended[g.Label(e.Process)+" on "+g.Worker(e.Process)] = true }
 				g = New(cfg)
-				m, s := joins(tc.joins)
+				p, s := joins(tc.joins)
 				began := time.Now()
 				taken := make(chan bool, 1)
 				go func() {
 					time.Sleep(tc.after)
-					taken <- g.Add(m)
+					taken <- g.Add(p)
 				}()
 				result := g.Run(t.Context())
 				require.Equal(t, tc.took, time.Since(began))

@@ -15,7 +15,7 @@ type held struct {
 	told   bool
 }
 
-func (h *held) holds(m *member) bool { return h.worker == m.Worker && !h.told }
+func (h *held) holds(p *process) bool { return h.worker == p.Worker && !h.told }
 
 // Leave asks the processes on all other workers to end, because the given worker was told to stop
 // from outside: ranks that save together need each other. The worker asks its own ranks. Its other
@@ -47,9 +47,9 @@ func (g *Group) keepLast(grace time.Duration) {
 		return
 	}
 	g.keeps = held{worker: g.cfg.Last, until: time.Now().Add(grace)}
-	for _, m := range g.members {
-		if m.Worker == g.cfg.Last && m.session != nil && !m.ended && !m.told {
-			m.told, m.asked = true, time.Now()
+	for _, p := range g.processes {
+		if p.Worker == g.cfg.Last && p.session != nil && !p.ended && !p.told {
+			p.told, p.asked = true, time.Now()
 		}
 	}
 	g.cfg.Ask(g.cfg.Last, grace)
@@ -67,17 +67,17 @@ func (g *Group) release() {
 
 func (g *Group) letGo(h *held) {
 	h.told = true
-	for _, m := range g.members {
-		if !m.ended && m.Worker == h.worker && m.session != nil {
-			m.session.Stop(max(0, time.Until(h.until)))
+	for _, p := range g.processes {
+		if !p.ended && p.Worker == h.worker && p.session != nil {
+			p.session.Stop(max(0, time.Until(h.until)))
 		}
 	}
 }
 
 // endedBut reports whether all working processes on other workers have ended.
 func (g *Group) endedBut(one, other string) bool {
-	for _, m := range g.members {
-		if !m.ended && m.tier == 0 && m.Worker != one && m.Worker != other {
+	for _, p := range g.processes {
+		if !p.ended && p.tier == 0 && p.Worker != one && p.Worker != other {
 			return false
 		}
 	}

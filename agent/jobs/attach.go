@@ -41,7 +41,7 @@ func (a *API) Attach(ctx context.Context, at Attach) error {
 	if err != nil {
 		return a.explain(ctx, "list the pods of "+at.Job, err)
 	}
-	m, ok := at.choose(job, membersOf(at.Job, pods))
+	m, ok := at.choose(job, podsOf(at.Job, pods))
 	if !ok {
 		return failure.New(1, a.Line("get "+at.Job)+" lists its pods", "%s has no such running pod (%s)", at.Job, Sentence(job))
 	}
@@ -68,7 +68,7 @@ func (at Attach) place(job *v1alpha1.LaunchJob) int {
 }
 
 // choose finds the requested pod if it runs.
-func (at Attach) choose(job *v1alpha1.LaunchJob, all []member) (member, bool) {
+func (at Attach) choose(job *v1alpha1.LaunchJob, all []jobPod) (jobPod, bool) {
 	for _, m := range all {
 		if m.pod.Status.Phase != corev1.PodRunning || m.pod.DeletionTimestamp != nil {
 			continue
@@ -86,5 +86,5 @@ func (at Attach) choose(job *v1alpha1.LaunchJob, all []member) (member, bool) {
 			return m, true // the launcher comes first
 		}
 	}
-	return member{}, false
+	return jobPod{}, false
 }

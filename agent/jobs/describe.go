@@ -36,7 +36,7 @@ func (a *API) Describe(ctx context.Context, w io.Writer, name string, colored bo
 	}
 	if len(pods) > 0 {
 		b.WriteString("\nPods:\n")
-		t := podTable(membersOf(name, pods), now)
+		t := podTable(podsOf(name, pods), now)
 		if colored {
 			t.Color = PhaseColor
 		}
@@ -115,7 +115,7 @@ func conditions(job *v1alpha1.LaunchJob, now time.Time) Columns {
 	return t
 }
 
-func podTable(all []member, now time.Time) Columns {
+func podTable(all []jobPod, now time.Time) Columns {
 	t := Columns{Head: []string{"NAME", "ROLE", "RANK", "STATUS", "NODE", "AGE"}}
 	for _, m := range all {
 		rank := "-"

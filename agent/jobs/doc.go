@@ -5,7 +5,7 @@
 //	api.go       the API server: kubeconfig or the pod's own account; errors as failures
 //	objects.go   requests for jobs and pods
 //	wait.go      waits until a job has ended, and reports why it does not run
-//	members.go   the pods of a job, in the order of their ranks
+//	pods.go      the pods of a job, in the order of their ranks
 //	stream.go    a log, line by line, through as many connections as needed
 //	podlog.go    the log of one container of one pod
 //	which.go     selects whose logs to read; ranked.go picks one rank's lines

@@ -30,7 +30,7 @@ func Table(list []v1alpha1.LaunchJob, wide, namespaces bool, now time.Time) Colu
 		s := job.Status
 		row := []string{job.Name, s.Ready, s.Phase, s.Reason, attempt(s.Attempt), age(job.CreationTimestamp, now)}
 		if wide {
-			row = append(row, cmp.Or(job.Spec.Framework, "auto"), strconv.Itoa(members(job)), image(job), oneLine(s.Message))
+			row = append(row, cmp.Or(job.Spec.Framework, "auto"), strconv.Itoa(size(job)), image(job), oneLine(s.Message))
 		}
 		if namespaces {
 			row = append([]string{job.Namespace}, row...)
@@ -56,8 +56,8 @@ func age(since metav1.Time, now time.Time) string {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// members returns the number of pods of a job besides its launcher.
-func members(job *v1alpha1.LaunchJob) int {
+// size returns the number of pods of a job besides its launcher.
+func size(job *v1alpha1.LaunchJob) int {
 	n := 0
 	for _, r := range job.Spec.Roles {
 		n += replicas(job, r)

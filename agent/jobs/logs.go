@@ -18,10 +18,10 @@ import (
 
 // Line is a line of a job's log.
 type Line struct {
-	Member string // launcher, worker-3; "" if only one pod is read
-	Rank   int    // of the pod; -1 for the launcher
-	At     time.Time
-	Text   []byte // without its newline; valid until the call returns
+	Pod  string // launcher, worker-3; "" if only one pod is read
+	Rank int    // of the pod; -1 for the launcher
+	At   time.Time
+	Text []byte // without its newline; valid until the call returns
 }
 
 // Logs reads the logs of a job's pods.
@@ -172,7 +172,7 @@ func (f *followed) beyond(ctx context.Context, job *v1alpha1.LaunchJob) error {
 		return err
 	}
 	probe := newRanked(job, *f.Which.Rank)
-	for _, m := range membersOf(f.Job, pods) {
+	for _, m := range podsOf(f.Job, pods) {
 		if !f.Which.wants(job, m) || !begun(m.pod, m.container("")) {
 			continue
 		}
@@ -196,8 +196,8 @@ func (f *followed) look(ctx context.Context) (found int, err error) {
 		return 0, err
 	}
 	single := f.Which.one(f.job)
-	var without []member // selected pods that lack the requested container
-	for _, m := range membersOf(f.Job, pods) {
+	var without []jobPod // selected pods that lack the requested container
+	for _, m := range podsOf(f.Job, pods) {
 		if !f.Which.wants(f.job, m) {
 			continue
 		}
@@ -245,10 +245,10 @@ func (f *followed) idle() bool {
 	return f.reading == 0
 }
 
-func (f *followed) read(ctx context.Context, source podLog, m member, single bool) {
-	line := Line{Member: m.name, Rank: m.rank}
+func (f *followed) read(ctx context.Context, source podLog, m jobPod, single bool) {
+	line := Line{Pod: m.name, Rank: m.rank}
 	if single {
-		line.Member = ""
+		line.Pod = ""
 	}
 	emit := func(at time.Time, text []byte) error {
 		f.mu.Lock()

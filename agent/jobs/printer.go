@@ -18,7 +18,7 @@ func (p Printer) Line(l Line) error {
 		return nil
 	}
 	var b []byte
-	if l.Member != "" {
+	if l.Pod != "" {
 		b = p.paint(b, l)
 	}
 	if p.Timestamps && !l.At.IsZero() {
@@ -32,7 +32,7 @@ func (p Printer) Line(l Line) error {
 // paint gives each pod its own color, if Color is set.
 func (p Printer) paint(b []byte, l Line) []byte {
 	if !p.Color {
-		return append(append(append(b, '['), l.Member...), "] "...)
+		return append(append(append(b, '['), l.Pod...), "] "...)
 	}
-	return fmt.Appendf(b, "\x1b[%dm[%s]\x1b[0m ", 31+(l.Rank+7)%6, l.Member)
+	return fmt.Appendf(b, "\x1b[%dm[%s]\x1b[0m ", 31+(l.Rank+7)%6, l.Pod)
 }

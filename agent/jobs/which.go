@@ -17,7 +17,7 @@ type Which struct {
 	All  bool   // of every pod
 }
 
-func (w Which) wants(job *v1alpha1.LaunchJob, m member) bool {
+func (w Which) wants(job *v1alpha1.LaunchJob, m jobPod) bool {
 	switch {
 	case w.Rank != nil && job.Spec.Launcher != nil:
 		return m.role == names.RoleLauncher
@@ -83,7 +83,7 @@ func procs(job *v1alpha1.LaunchJob) int {
 
 // ranks returns the largest number of ranks for which the job's pods have places.
 func ranks(job *v1alpha1.LaunchJob) int {
-	pods := members(job)
+	pods := size(job)
 	if e := job.Spec.Elastic; e != nil {
 		pods = max(pods, int(e.Max))
 	}

@@ -62,7 +62,7 @@ func TestLogsOnTheWire(t *testing.T) {
 	l := Logs{API: api, Job: "talk", Follow: true, Say: t.Logf, Emit: func(line Line) error {
 		reading.L.Lock()
 		defer reading.L.Unlock()
-		got[line.Member] = append(got[line.Member], string(line.Text))
+		got[line.Pod] = append(got[line.Pod], string(line.Text))
 		reading.Broadcast()
 		return nil
 	}}

@@ -210,5 +210,5 @@ func (c *crew) find() ([]reap.Proc, error) {
 			trees = append(trees, p.tree)
 		}
 	}
-	return proc.Members(trees)
+	return proc.All(trees)
 }

@@ -213,7 +213,7 @@ func (l *lead) groupOf(table []barrier.Card, launch framework.Launch, run barrie
 	}
 	for i, p := range launch.Processes {
 		card := table[p.Worker]
-		cfg.Members = append(cfg.Members, group.Member{
+		cfg.Processes = append(cfg.Processes, group.Process{
 			Label: labelOf(p), Worker: card.Name, Role: p.Role, Part: p.Part, After: p.After,
 			Opener: chair{lead: l, rank: p.Worker, instance: card.Instance, attempt: run.Attempt, process: i},
 			Spec:   wire.Spec{Argv: p.Argv},

@@ -42,10 +42,10 @@ type attempt struct {
 	began    time.Time
 	ran      time.Duration
 	evidence verdict.Evidence
-	group    *group.Group                             // nil: the command runs in the launcher
-	live     *atomic.Int64                            // number of processes of the group that have not ended
-	member   func(plan.Process) (group.Member, error) // makes a member of the group, with its output
-	result   group.Result                             // result of a group
+	group    *group.Group                              // nil: the command runs in the launcher
+	live     *atomic.Int64                             // number of processes of the group that have not ended
+	process  func(plan.Process) (group.Process, error) // makes a process of the group, with its output
+	result   group.Result                              // result of a group
 	verdict  verdict.Verdict
 	said     bool // the user has been told all that the verdict says
 }

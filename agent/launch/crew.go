@@ -72,8 +72,8 @@ func (c *crew) Leave(worker string, grace time.Duration) (number int, later <-ch
 	return int(c.live.Load()), nil
 }
 
-// seat opens sessions of the group on one worker's link, and counts them.
-type seat struct {
+// way opens sessions of the group on one worker's link, and counts them.
+type way struct {
 	link  *link.Link
 	tally *tally.Tally
 	hang  *hang.Watch
@@ -81,7 +81,7 @@ type seat struct {
 }
 
 // Open implements group.Opener.
-func (s seat) Open(ctx context.Context, id string, spec wire.Spec, stdout, stderr io.Writer) (group.Session, error) {
+func (s way) Open(ctx context.Context, id string, spec wire.Spec, stdout, stderr io.Writer) (group.Session, error) {
 	s.hang.Name(id, s.label)
 	s.tally.Name(id, s.label)
 	session, err := s.link.Open(ctx, id, spec, link.Streams{Stdout: stdout, Stderr: stderr})
@@ -107,12 +107,12 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	}
 	out, complaints := console.NewOutlet(r.streams.Out), console.NewOutlet(r.streams.Err)
 	a.progress = stall.New(r.cfg.Progress, planned.Ranks())
-	members, err := r.members(a, console.Named{Name: console.PlaceName(console.StandardOutput, r.streams.Out), To: out}, console.Named{Name: console.PlaceName(console.StandardError, r.streams.Err), To: complaints})
+	processes, err := r.processes(a, console.Named{Name: console.PlaceName(console.StandardOutput, r.streams.Out), To: out}, console.Named{Name: console.PlaceName(console.StandardError, r.streams.Err), To: complaints})
 	if err != nil {
 		return err
 	}
 	c := &crew{ended: make(chan struct{})}
-	c.live.Store(int64(len(members)))
+	c.live.Store(int64(len(processes)))
 	c.lead = func(worker string, grace time.Duration) {
 		r.wg.Go(func() { command.AskWorker(working, r.links, worker, grace) })
 	}
@@ -120,7 +120,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	var s *supervise.Supervisor // set before the group runs
 	look := hang.NewWitness(r.wg.Go, r.links.Askers, a.hang)
 	c.group = group.New(group.Config{
-		Members: members, Any: planned.Any, Grace: r.cfg.Grace, Linger: r.cfg.ShortGrace(), FailGrace: min(r.cfg.Grace, supervise.LostGrace), Patience: r.cfg.AnswerTime(),
+		Processes: processes, Any: planned.Any, Grace: r.cfg.Grace, Linger: r.cfg.ShortGrace(), FailGrace: min(r.cfg.Grace, supervise.LostGrace), Patience: r.cfg.AnswerTime(),
 		Last: plan.Store(planned), Ask: func(worker string, grace time.Duration) { c.lead(worker, grace) },
 		Release: func() { out.Close(); complaints.Close() },
 		Calm:    func() bool { return a.watcher.Leaving() },
@@ -130,33 +130,33 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		Witness: r.witness(look), WitnessTime: hang.FailureStacks,
 		OnFailure: func(f group.Failure, others int) {
 			if !c.leaves.Load() || f.Exit.Reason != wire.ReasonPreempted { // otherwise it was already printed
-				r.tellCause(f, others, len(members))
+				r.tellCause(f, others, len(processes))
 			}
 			r.tellBlame(a.number, f, look)
 		},
 		OnEnd: func(e group.End, failed bool) {
 			c.live.Add(-1)
-			look.Ended(c.group.Label(e.Member))
+			look.Ended(c.group.Label(e.Process))
 			stopped = append(stopped, stoppedOf(e, c.group)...)
-			if e.Member < len(planned.Processes) {
-				a.progress.Ended(planned.Processes[e.Member].Rank)
-				s.Rest.Note(c.group.Label(e.Member), planned.Processes[e.Member].Rank >= 0 && e.Exit.Code == 0 && e.Err == nil && e.Exit.Failed == nil, failed && !planned.Any)
+			if e.Process < len(planned.Processes) {
+				a.progress.Ended(planned.Processes[e.Process].Rank)
+				s.Rest.Note(c.group.Label(e.Process), planned.Processes[e.Process].Rank >= 0 && e.Exit.Code == 0 && e.Err == nil && e.Exit.Failed == nil, failed && !planned.Any)
 			}
 			if e.Exit.OOM > 0 {
-				r.tally.Starve(c.group.Worker(e.Member))
+				r.tally.Starve(c.group.Worker(e.Process))
 			}
 			if e.Exit.Reason == wire.ReasonPreempted {
-				r.tally.Preempt(c.group.Worker(e.Member))
+				r.tally.Preempt(c.group.Worker(e.Process))
 			}
 			if failed && planned.Any && !c.leaves.Load() && !(planned.Elastic && fleet.CauseOfLost(e.Err)) { // see supervise.Roster
-				r.voice.Say("%s on %s failed; the job continues without it", c.group.Label(e.Member), c.group.Worker(e.Member))
+				r.voice.Say("%s on %s failed; the job continues without it", c.group.Label(e.Process), c.group.Worker(e.Process))
 			}
 		},
 	})
 	a.group, a.live = c.group, &c.live
 	s = r.supervise(working, a, filepath.Base(r.cfg.Command[0]), c)
 	s.Starter = plan.Starter(planned.Processes)
-	s.Group, s.Spares, s.What, s.Rest = true, planned.Any, whatOf(members), supervise.NewLeftover(r.cfg.ExitWithin)
+	s.Group, s.Spares, s.What, s.Rest = true, planned.Any, whatOf(processes), supervise.NewLeftover(r.cfg.ExitWithin)
 	r.wg.Go(func() {
 		defer close(c.ended)
 		c.result = c.group.Run(ctx)
@@ -185,17 +185,17 @@ func (r *runner) lostBefore(ctx context.Context, a *attempt, err error) error {
 	return nil
 }
 
-// members returns the group's members, with their output.
-func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member, error) {
+// processes returns the group's processes, with their output.
+func (r *runner) processes(a *attempt, out, complaints io.Writer) ([]group.Process, error) {
 	printer, err := r.printer(a, out, complaints)
 	if err != nil {
 		return nil, err
 	}
-	var members []group.Member
+	var processes []group.Process
 	known, twice := plan.Assigned{}, plan.Packed{}
-	a.member = func(p plan.Process) (m group.Member, err error) {
+	a.process = func(p plan.Process) (m group.Process, err error) {
 		worker := a.plan.Hosts[p.Worker].Name
-		m = group.Member{Label: p.Label, Worker: worker, Role: p.Role, Opener: seat{r.links.LinkOf(worker), r.tally, a.hang, p.Label}, Part: p.Part, After: p.After,
+		m = group.Process{Label: p.Label, Worker: worker, Role: p.Role, Opener: way{r.links.LinkOf(worker), r.tally, a.hang, p.Label}, Part: p.Part, After: p.After,
 			Spec: wire.Spec{Argv: p.Argv, Dir: r.cfg.Chdir, EndsOnFailure: true, GatherMillis: plan.GatherMillis(len(a.plan.Processes))}}
 		m.Spec.JudgesRanks = r.cfg.Exit != verdict.ExitCommand && framework.StartsRanksOnce(p.Argv, framework.Scripts(r.cfg.Chdir), slices.Concat(a.made.UserEnvOn(worker), r.cfg.Env, p.Environment(r.cfg)))
 		if m.Spec.Env, m.Spec.Packed, err = twice.Apart(p.EnvironmentOf(r.cfg, known), len(r.cfg.Env)); err != nil {
@@ -210,13 +210,13 @@ func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member,
 		return m, nil
 	}
 	for _, p := range a.plan.Processes {
-		m, err := a.member(p)
+		m, err := a.process(p)
 		if err != nil {
 			return nil, err
 		}
-		members = append(members, m)
+		processes = append(processes, m)
 	}
-	return members, nil
+	return processes, nil
 }
 
 // printer returns the printer for the group's output. It tags the output if there is more than one
@@ -232,7 +232,7 @@ func (r *runner) printer(a *attempt, out, complaints io.Writer) (*output.Printer
 		return nil, err
 	}
 	p, err := output.New(output.Config{Mode: mode, Out: out, Err: complaints, ColorOut: r.colored(r.streams.Out),
-		ColorErr: r.colored(r.streams.Err), Only: only, Ranks: planned.Ranks(), Members: len(planned.Processes), Append: a.number > 0})
+		ColorErr: r.colored(r.streams.Err), Only: only, Ranks: planned.Ranks(), Processes: len(planned.Processes), Append: a.number > 0})
 	if err != nil {
 		return nil, outputFailure(err)
 	}
@@ -310,9 +310,9 @@ func lostOf(all []verdict.Lost, planned plan.Plan) []verdict.Lost {
 	return slices.DeleteFunc(slices.Clone(all), func(l verdict.Lost) bool { return !planned.Uses(l.Worker) })
 }
 
-// whatOf returns what messages call the members: "rank" if all are numbered ranks, else "process".
-func whatOf(members []group.Member) string {
-	for _, m := range members {
+// whatOf returns what messages call the processes: "rank" if all are numbered ranks, else "process".
+func whatOf(processes []group.Process) string {
+	for _, m := range processes {
 		if !strings.HasPrefix(m.Label, "rank ") {
 			return "process"
 		}
@@ -320,14 +320,14 @@ func whatOf(members []group.Member) string {
 	return "rank"
 }
 
-// stoppedOf returns the ranks of a member that was asked to end, or whose worker was: the member
+// stoppedOf returns the ranks of a process that was asked to end, or whose worker was: the process
 // itself, or the ranks that a launcher such as torchrun has started.
 func stoppedOf(e group.End, g *group.Group) (all []report.StoppedRank) {
 	preempted := e.Exit.Reason == wire.ReasonPreempted
 	if e.Err != nil || e.Asked.IsZero() && !preempted {
 		return nil
 	}
-	label, worker := g.Label(e.Member), g.Worker(e.Member)
+	label, worker := g.Label(e.Process), g.Worker(e.Process)
 	lives := false
 	for _, r := range e.Exit.Asked {
 		if r.Rank != "" {

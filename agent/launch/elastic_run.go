@@ -21,19 +21,19 @@ func (r *runner) enroll(working context.Context, a *attempt) {
 		return
 	}
 	a.made.Store, a.made.First = a.workers[0].Name, len(a.workers)
-	one := &supervise.Roster{Hear: r.fleet.Hear, Members: rendezvous.Members{Least: r.cfg.LeastWorkers, Most: r.cfg.Most()}, Absent: r.absent,
+	one := &supervise.Roster{Hear: r.fleet.Hear, Workforce: rendezvous.Workforce{Least: r.cfg.LeastWorkers, Most: r.cfg.Most()}, Absent: r.absent,
 		Ready:  func() []rendezvous.Worker { return r.fleet.Ready(working) },
 		Needed: len(a.plan.Processes) > 0 || names.IsMPIRun(r.cfg.Command[0]), Takes: a.plan.Elastic}
 	one.Changed = func(c rendezvous.Change, takes bool) { r.adapt(a, one, c, takes) }
-	one.Members.Look(a.workers, nil)
+	one.Workforce.Look(a.workers, nil)
 	a.watcher.Enroll(one)
 }
 
 // adapt updates everything after a change of the workers. takes means that processes are started on
 // workers that have joined.
 func (r *runner) adapt(a *attempt, who *supervise.Roster, c rendezvous.Change, takes bool) {
-	present := who.Members.Present()
-	a.workers = who.Members.All()
+	present := who.Workforce.Present()
+	a.workers = who.Workforce.All()
 	r.report.TookPart(present)
 	planned, err := r.rewrite(a, present)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *runner) enlist(a *attempt, w rendezvous.Worker) error {
 		if a.plan.Hosts[p.Worker].Name != w.Name {
 			continue
 		}
-		m, err := a.member(p)
+		m, err := a.process(p)
 		if err != nil {
 			return err
 		}

@@ -16,8 +16,8 @@ import (
 // uninterruptible sleep may take longer.
 const KillMargin = 10 * time.Second
 
-// Members returns the processes of all trees, each once.
-func Members(trees []*reap.Tree) ([]reap.Proc, error) {
+// All returns the processes of all trees, each once.
+func All(trees []*reap.Tree) ([]reap.Proc, error) {
 	seen := map[int]bool{}
 	var all []reap.Proc
 	for _, tree := range trees {
@@ -60,11 +60,11 @@ func RestGrace(grace time.Duration, began time.Time) time.Duration {
 // "stopping 4 ranks, up to 25 s for saving". It returns "" if there are none, or if they cannot be
 // found.
 func Stopping(find func() ([]reap.Proc, error), sig syscall.Signal, grace time.Duration) string {
-	members, err := find()
+	procs, err := find()
 	if err != nil {
 		return "" // the stop itself reports it
 	}
-	n := len(reap.Apart(reap.Ranks(members, sig)))
+	n := len(reap.Apart(reap.Ranks(procs, sig)))
 	if n == 0 {
 		return ""
 	}

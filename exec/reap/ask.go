@@ -43,10 +43,10 @@ func (s *stop) savers(ctx context.Context, sig syscall.Signal, until time.Time, 
 
 // Savers returns the processes of Ranks that handle sig, and if a script handles it, also what it
 // runs. The other ranks would die of sig or ignore it, so they have nothing to save.
-func Savers(members []Proc, sig syscall.Signal) []Proc {
+func Savers(procs []Proc, sig syscall.Signal) []Proc {
 	var buf bytes.Buffer
 	answers, argv := func(p Proc) answer { return answerOf(p, sig, &buf) }, func(p Proc) []string { return argvOf(p, &buf) }
-	all := Ranks(members, sig)
+	all := Ranks(procs, sig)
 	parent := map[int]Proc{}
 	for _, p := range all {
 		parent[p.PID] = p

@@ -18,9 +18,9 @@
 // # Who belongs to a session
 //
 // A daemon leaves its process group and its session, so neither identifies the processes of one of
-// our sessions. The environment does: a process is a member if the marker variable in
-// /proc/PID/environ has the session's id, or if its parent is a member. A [Tree] also remembers its
-// members, so that a process with an emptied environment stays a member after its parent ends.
+// our sessions. The environment does: a process belongs to a session if the marker variable in
+// /proc/PID/environ has the session's id, or if its parent belongs to it. A [Tree] also remembers
+// its processes, so that one with an emptied environment still belongs to it after its parent ends.
 // [Below] finds what neither rule can: all descendants of a process.
 //
 // # Stopping

@@ -24,18 +24,18 @@ func (s *stop) first(alive []Proc, sig syscall.Signal) []Proc {
 	return alive
 }
 
-// Ranks returns the processes of members that can save their work when a stop sends sig. These are
+// Ranks returns the processes of procs that can save their work when a stop sends sig. These are
 // the topmost processes with a rank's numbers below launchers and daemons, or the first process of
 // a session without numbers. A shell or a wrapper stands for what it runs. Processes that a rank
 // has started are helpers, and are not returned.
 //
 // There are two exceptions. If a rank would die of sig, the processes below it that handle sig are
 // returned in its place: the children of torch.multiprocessing.spawn save while their parent waits.
-// A shell with a trap is returned in addition to what it runs. The result is empty if members are
+// A shell with a trap is returned in addition to what it runs. The result is empty if procs are
 // only launchers and their connections to other machines.
-func Ranks(members []Proc, sig syscall.Signal) []Proc {
+func Ranks(procs []Proc, sig syscall.Signal) []Proc {
 	var buf bytes.Buffer
-	return ranks(members, facts{
+	return ranks(procs, facts{
 		numbers: func(p Proc) Numbers { return numbersOf(p, &buf) },
 		answer:  func(p Proc) answer { return answerOf(p, sig, &buf) },
 		argv:    func(p Proc) []string { return argvOf(p, &buf) },
@@ -59,10 +59,10 @@ type asking struct {
 	kinds   []kind
 }
 
-func ranks(members []Proc, f facts) []Proc {
+func ranks(procs []Proc, f facts) []Proc {
 	a := &asking{facts: f, kids: map[int][]int{}}
 	at := map[int]bool{}
-	for _, p := range members {
+	for _, p := range procs {
 		if p.Alive() {
 			a.kids[p.PPID] = append(a.kids[p.PPID], len(a.all))
 			a.all, a.numbers, a.answers = append(a.all, p), append(a.numbers, f.numbers(p)), append(a.answers, f.answer(p))

@@ -127,7 +127,7 @@ func waitFor(t testing.TB, what string, ok func() bool) {
 func finder(id string) func() ([]Proc, error) {
 	return func() ([]Proc, error) {
 		procs, err := Scan(markEnv)
-		return membersOf(procs, id), err
+		return amongOf(procs, id), err
 	}
 }
 

@@ -80,18 +80,18 @@ type identity struct {
 
 func (p Proc) identity() identity { return identity{p.PID, p.Start} }
 
-// Tree finds the processes of one session and remembers them. A process that was a member once
-// stays one, with all its descendants, even if its parent ends and its environment is empty. Tree
+// Tree finds the processes of one session and remembers them. A process that belonged to it
+// once always does, with all its descendants, even if its parent ends and its environment is empty. Tree
 // is safe for concurrent use.
 type Tree struct {
 	env, id string
 
 	mu sync.Mutex
-	// Members of the last two scans. One scan may miss a process, and an orphan is looked up after
+	// Processes of the last two scans. One scan may miss a process, and an orphan is looked up after
 	// it has left /proc.
 	now, before map[identity]bool
 	first       identity             // the process that was added last
-	numbers     map[identity]Numbers // the numbers that a scan has read, for members that have some
+	numbers     map[identity]Numbers // the numbers that a scan has read, for processes that have some
 }
 
 // NewTree returns the tree of session id, whose processes have env=id in their environment.
@@ -99,7 +99,7 @@ func NewTree(env, id string) *Tree {
 	return &Tree{env: env, id: id, now: map[identity]bool{}}
 }
 
-// Add makes p a member from the first moment, because the environment of a process reads as empty
+// Add adds p from the first moment, because the environment of a process reads as empty
 // during execve.
 func (t *Tree) Add(p *Process) {
 	p.r.mu.Lock()
@@ -115,8 +115,8 @@ func (t *Tree) Add(p *Process) {
 	}
 }
 
-// Find scans /proc and returns the members, including ended ones that are not collected (see
-// Proc.Alive). Marker is empty for members that were known before.
+// Find scans /proc and returns the session's processes, including ended ones that are not collected (see
+// Proc.Alive). Marker is empty for processes that were known before.
 func (t *Tree) Find() ([]Proc, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -133,10 +133,10 @@ func (t *Tree) Find() ([]Proc, error) {
 	return found, nil
 }
 
-// known reports whether p was a member at one of the last two scans. Called with t.mu held.
+// known reports whether p was found in one of the last two scans. Called with t.mu held.
 func (t *Tree) known(p Proc) bool { return t.now[p.identity()] || t.before[p.identity()] }
 
-// among returns the members among procs: those that have the session's mark or are known, and all
+// among returns the session's processes among procs: those that have the session's mark or are known, and all
 // their descendants. An empty id matches no process. Called with t.mu held.
 func (t *Tree) among(procs []Proc) []Proc {
 	return grow(procs, func(p Proc) bool { return t.id != "" && p.Marker == t.id || t.known(p) })
@@ -161,7 +161,7 @@ func (t *Tree) remember(found []Proc) {
 	}
 }
 
-// Knew reports whether one of the last two scans saw pid as a member. OnOrphan uses it to find the
+// Knew reports whether one of the last two scans found pid. OnOrphan uses it to find the
 // session of an ended process.
 func (t *Tree) Knew(pid int) bool {
 	t.mu.Lock()

@@ -38,20 +38,20 @@ func table() []Proc {
 	}
 }
 
-// membersOf returns the processes of procs that a new Tree of session id would find.
-func membersOf(procs []Proc, id string) []Proc {
+// amongOf returns the processes of procs that a new Tree of session id would find.
+func amongOf(procs []Proc, id string) []Proc {
 	return NewTree(markEnv, id).among(procs)
 }
 
-func TestMembership(t *testing.T) {
+func TestTree(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		got, want []int
 	}{
-		{"marker and children", pids(membersOf(table(), "a")), []int{20, 23, 24, 25}},
-		{"another session", pids(membersOf(table(), "b")), []int{30, 31}},
-		{"unknown session", pids(membersOf(table(), "c")), []int{}},
-		{"no session", pids(membersOf(table(), "")), []int{}},
+		{"marker and children", pids(amongOf(table(), "a")), []int{20, 23, 24, 25}},
+		{"another session", pids(amongOf(table(), "b")), []int{30, 31}},
+		{"unknown session", pids(amongOf(table(), "c")), []int{}},
+		{"no session", pids(amongOf(table(), "")), []int{}},
 		{"below PID 1", pids(Below(table(), 1)), []int{20, 23, 24, 25, 30, 31, 50}},
 		{"below a shell", pids(Below(table(), 40)), []int{41}},
 	} {
@@ -59,9 +59,9 @@ func TestMembership(t *testing.T) {
 	}
 }
 
-// TestMembershipOfRandomTables checks that the result of grow is closed, and that grow ends. A scan
+// TestTreesOfRandomTables checks that the result of grow is closed, and that grow ends. A scan
 // is no snapshot, so parents may be missing and chains may even be circular.
-func TestMembershipOfRandomTables(t *testing.T) {
+func TestTreesOfRandomTables(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 1))
@@ -72,7 +72,7 @@ func TestMembershipOfRandomTables(t *testing.T) {
 			procs[i] = Proc{PID: i + 2, PPID: rnd.IntN(n + 2), State: 'S', Marker: []string{"", "a", "b"}[rnd.IntN(3)]}
 		}
 		in := map[int]bool{}
-		for _, p := range membersOf(procs, "a") {
+		for _, p := range amongOf(procs, "a") {
 			require.False(t, in[p.PID], "listed twice")
 			in[p.PID] = true
 		}
@@ -108,7 +108,7 @@ func TestDaemonIsFoundByMarker(t *testing.T) {
 	empty(t, 1)
 }
 
-// TestEmptiedEnvironment checks that a process without the marker is a member while its parent
+// TestEmptiedEnvironment checks that a process without the marker belongs to its session while its parent
 // runs. Afterwards a Tree remembers it, and Below finds it even without an earlier scan.
 func TestEmptiedEnvironment(t *testing.T) {
 	if !inside(t) {
@@ -152,7 +152,7 @@ func TestEmptiedEnvironment(t *testing.T) {
 	}
 }
 
-// TestAddedBeforeEnvironmentIsReadable checks that a process is a member before its new environment
+// TestAddedBeforeEnvironmentIsReadable checks that a process is found before its new environment
 // can be read.
 func TestAddedBeforeEnvironmentIsReadable(t *testing.T) {
 	r := running(t)

@@ -139,7 +139,7 @@ func (st *stopper) askRanks(ctx context.Context, all []*session, rec wire.EndRan
 		x.awaitStart(ctx)
 		st.srv.observer.lookAt(x) // earlier ends were not caused by us
 	}
-	report, err := st.srv.cfg.Reaper.Ask(ctx, membersOf(all), syscall.Signal(rec.Signal), grace, asked)
+	report, err := st.srv.cfg.Reaper.Ask(ctx, processesOf(all), syscall.Signal(rec.Signal), grace, asked)
 	if err != nil && ctx.Err() == nil {
 		st.srv.cfg.Log.Warn("cannot ask ranks to end", "err", err)
 	}

@@ -190,7 +190,7 @@ func (st *stopper) trees(all []*session, reason string, going *leaving, sig sysc
 
 // live stops the processes of sessions whose ranks have not been asked to end.
 func (st *stopper) live(ctx context.Context, live []*session, reason string, going *leaving, sig syscall.Signal, grace time.Duration) {
-	find := membersOf(live)
+	find := processesOf(live)
 	st.sayStopping(reason, find, sig, grace)
 	tell := live[0].noteAsked
 	if len(live) > 1 {
@@ -225,11 +225,11 @@ func (st *stopper) below(reason string, grace time.Duration) {
 	}
 }
 
-// membersOf returns a function that finds the processes of all sessions, each once.
-func membersOf(all []*session) func() ([]reap.Proc, error) {
+// processesOf returns a function that finds the processes of all sessions, each once.
+func processesOf(all []*session) func() ([]reap.Proc, error) {
 	trees := make([]*reap.Tree, 0, len(all))
 	for _, x := range all {
 		trees = append(trees, x.tree)
 	}
-	return func() ([]reap.Proc, error) { return proc.Members(trees) }
+	return func() ([]reap.Proc, error) { return proc.All(trees) }
 }

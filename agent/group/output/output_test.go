@@ -74,19 +74,19 @@ func TestLines(t *testing.T) {
 		texts []string
 		want  string
 	}{
-		"tags":                  {Config{Ranks: 2, Members: 2}, []int{0, 1}, []string{"a\nb\n", "c\n"}, "0: a\n0: b\n1: c\n"},
-		"as wide as needed":     {Config{Ranks: 11, Members: 11}, []int{3, 10}, []string{"a\n", "b\n"}, " 3: a\n10: b\n"},
-		"ten ranks":             {Config{Ranks: 10, Members: 10}, []int{9}, []string{"a\n"}, "9: a\n"},
-		"no rank":               {Config{Ranks: 2, Members: 3}, []int{1, -1}, []string{"a\n", "b\n"}, "1: a\nps 1: b\n"},
-		"no newline at the end": {Config{Ranks: 1, Members: 2}, []int{0}, []string{"a"}, "0: a\n"},
-		"empty lines":           {Config{Ranks: 1, Members: 2}, []int{0}, []string{"\n\na"}, "0: \n0: \n0: a\n"},
-		"bytes":                 {Config{Ranks: 1, Members: 2}, []int{0}, []string{"\x00\xff\r\t\x1b[1m\n"}, "0: \x00\xff\r\t\x1b[1m\n"},
-		"color":                 {Config{Ranks: 2, Members: 2, ColorOut: true}, []int{1}, []string{"a\n"}, "\x1b[33m1: \x1b[0ma\n"},
-		"plain":                 {Config{Mode: Mode{Kind: Plain}, Members: 2}, []int{0, 1}, []string{"a\nb", "c\n"}, "a\nb\nc\n"},
-		"plain, one process":    {Config{Mode: Mode{Kind: Plain}, Members: 1}, []int{0}, []string{"a\nb"}, "a\nb"},
-		"selected ranks":        {Config{Ranks: 3, Members: 4, Only: []Span{{0, 0}, {2, 2}}}, []int{0, 1, 2, -1}, []string{"a\n", "b\n", "c\n", "d\n"}, "0: a\n2: c\n"},
-		"longest line":          {Config{Ranks: 1, Members: 2}, []int{0}, []string{long + "\n"}, "0: " + long + "\n"},
-		"line too long":         {Config{Ranks: 1, Members: 2}, []int{0}, []string{long + long + "y\nz\n"}, "0: " + long + "\n0: " + Continued + long + "\n0: " + Continued + "y\n0: z\n"},
+		"tags":                  {Config{Ranks: 2, Processes: 2}, []int{0, 1}, []string{"a\nb\n", "c\n"}, "0: a\n0: b\n1: c\n"},
+		"as wide as needed":     {Config{Ranks: 11, Processes: 11}, []int{3, 10}, []string{"a\n", "b\n"}, " 3: a\n10: b\n"},
+		"ten ranks":             {Config{Ranks: 10, Processes: 10}, []int{9}, []string{"a\n"}, "9: a\n"},
+		"no rank":               {Config{Ranks: 2, Processes: 3}, []int{1, -1}, []string{"a\n", "b\n"}, "1: a\nps 1: b\n"},
+		"no newline at the end": {Config{Ranks: 1, Processes: 2}, []int{0}, []string{"a"}, "0: a\n"},
+		"empty lines":           {Config{Ranks: 1, Processes: 2}, []int{0}, []string{"\n\na"}, "0: \n0: \n0: a\n"},
+		"bytes":                 {Config{Ranks: 1, Processes: 2}, []int{0}, []string{"\x00\xff\r\t\x1b[1m\n"}, "0: \x00\xff\r\t\x1b[1m\n"},
+		"color":                 {Config{Ranks: 2, Processes: 2, ColorOut: true}, []int{1}, []string{"a\n"}, "\x1b[33m1: \x1b[0ma\n"},
+		"plain":                 {Config{Mode: Mode{Kind: Plain}, Processes: 2}, []int{0, 1}, []string{"a\nb", "c\n"}, "a\nb\nc\n"},
+		"plain, one process":    {Config{Mode: Mode{Kind: Plain}, Processes: 1}, []int{0}, []string{"a\nb"}, "a\nb"},
+		"selected ranks":        {Config{Ranks: 3, Processes: 4, Only: []Span{{0, 0}, {2, 2}}}, []int{0, 1, 2, -1}, []string{"a\n", "b\n", "c\n", "d\n"}, "0: a\n2: c\n"},
+		"longest line":          {Config{Ranks: 1, Processes: 2}, []int{0}, []string{long + "\n"}, "0: " + long + "\n"},
+		"line too long":         {Config{Ranks: 1, Processes: 2}, []int{0}, []string{long + long + "y\nz\n"}, "0: " + long + "\n0: " + Continued + long + "\n0: " + Continued + "y\n0: z\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, tc.want, show(t, tc.cfg, tc.ranks, tc.texts))
@@ -96,7 +96,7 @@ func TestLines(t *testing.T) {
 
 func TestFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
-	p, err := New(Config{Mode: Mode{Dir, dir}, Ranks: 2, Members: 3})
+	p, err := New(Config{Mode: Mode{Dir, dir}, Ranks: 2, Processes: 3})
 	require.NoError(t, err)
 	for _, one := range []struct {
 		rank  int
@@ -128,7 +128,7 @@ func TestWholeLinesAlways(t *testing.T) {
 	t.Logf("seed %d", seed)
 	const processes = 4
 	var out bytes.Buffer
-	p, err := New(Config{Out: &out, Err: &out, Ranks: processes, Members: processes})
+	p, err := New(Config{Out: &out, Err: &out, Ranks: processes, Processes: processes})
 	require.NoError(t, err)
 	texts := make([]string, processes)
 	var all sync.WaitGroup
@@ -171,7 +171,7 @@ type broken struct{}
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestClosedOutput(t *testing.T) {
-	p, err := New(Config{Out: broken{}, Err: broken{}, Ranks: 2, Members: 2})
+	p, err := New(Config{Out: broken{}, Err: broken{}, Ranks: 2, Processes: 2})
 	require.NoError(t, err)
 	out, _, err := p.Streams(0, "rank 0")
 	require.NoError(t, err)

@@ -20,7 +20,7 @@ type Config struct {
 	// rank.
 	Only []Span
 	// Ranks is the number of ranks, Members the number of processes.
-	Ranks, Members int
+	Ranks, Processes int
 	// Append means that existing files belong to earlier attempts of this run, and are continued.
 	Append bool
 }
@@ -56,7 +56,7 @@ func (p *Printer) Streams(rank int, label string) (stdout, stderr io.WriteCloser
 	switch {
 	case p.cfg.Mode.Kind == Dir:
 		return p.files(label)
-	case p.cfg.Mode.Kind == Plain && p.cfg.Members == 1:
+	case p.cfg.Mode.Kind == Plain && p.cfg.Processes == 1:
 		return passing{p.cfg.Out}, passing{p.cfg.Err}, nil
 	case p.cfg.Mode.Kind == Plain:
 		return &lines{to: p.cfg.Out, mu: &p.mu}, &lines{to: p.cfg.Err, mu: &p.mu}, nil

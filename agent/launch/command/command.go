@@ -226,13 +226,13 @@ func (c *Command) Stop(sig syscall.Signal, grace time.Duration, failed bool) (nu
 // ranksHere returns the command's ranks in the launcher. mpi reports whether an mpirun has started
 // them, or may have.
 func (c *Command) ranksHere(sig syscall.Signal) (ranks []reap.Proc, mpi bool) {
-	if members, err := c.tree.Find(); err == nil {
+	if procs, err := c.tree.Find(); err == nil {
 		// Hydra passes our mark on to ranks on workers, which may be on this machine.
-		below := reap.Below(members, c.proc.PID())
-		ranks = slices.DeleteFunc(reap.Ranks(members, sig), func(p reap.Proc) bool {
+		below := reap.Below(procs, c.proc.PID())
+		ranks = slices.DeleteFunc(reap.Ranks(procs, sig), func(p reap.Proc) bool {
 			return p.PID != c.proc.PID() && !slices.ContainsFunc(below, func(b reap.Proc) bool { return b.PID == p.PID })
 		})
-		mpi = slices.ContainsFunc(members, func(p reap.Proc) bool { return p.Alive() && names.IsMPIRun(p.Comm) })
+		mpi = slices.ContainsFunc(procs, func(p reap.Proc) bool { return p.Alive() && names.IsMPIRun(p.Comm) })
 	}
 	return ranks, mpi
 }

@@ -120,20 +120,20 @@ func (c *Command) askOwn(ctx context.Context, sig syscall.Signal, grace time.Dur
 // belowMPIRun finds the mpiruns of the command and the processes that they have started here. Hydra
 // passes our mark on to ranks on workers, which may be on this machine.
 func (c *Command) belowMPIRun() ([]reap.Proc, error) {
-	members, err := c.tree.Find()
+	procs, err := c.tree.Find()
 	if err != nil {
 		return nil, err
 	}
 	parents := map[int]int{}
 	mpirun := map[int]bool{}
-	for _, p := range members {
+	for _, p := range procs {
 		parents[p.PID] = p.PPID
 		mpirun[p.PID] = names.IsMPIRun(p.Comm)
 	}
 	var found []reap.Proc
-	for _, p := range members {
+	for _, p := range procs {
 		below, own := false, false
-		for pid, steps := p.PID, 0; pid != 0 && steps <= len(members); pid, steps = parents[pid], steps+1 {
+		for pid, steps := p.PID, 0; pid != 0 && steps <= len(procs); pid, steps = parents[pid], steps+1 {
 			below, own = below || mpirun[pid], own || pid == c.proc.PID()
 		}
 		if below && own {

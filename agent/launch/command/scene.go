@@ -19,13 +19,13 @@ import (
 // that they have written, because mpirun prints what its ranks print.
 func (c *Command) Scene() (s hang.Scene, written uint64, err error) {
 	at := time.Now()
-	members, err := c.tree.Find()
+	procs, err := c.tree.Find()
 	if err != nil {
 		return s, 0, fmt.Errorf("look at %s: %w", c.name, err)
 	}
 	var processes []wire.ProcessRecord
 	var env bytes.Buffer
-	for _, p := range members {
+	for _, p := range procs {
 		if inSession(p.PID, &env) {
 			continue // the fake worker on this machine reports it
 		}

@@ -56,13 +56,13 @@ type Links struct {
 	Stops   atomic.Uint64 // numbers the stops of ranks alone, for the workers
 
 	mu      sync.Mutex
-	members map[string]*member // by worker name
-	up      int                // number of connected members
-	leaving *GoingDown         // the first worker that reported its stop, until it is taken; nil: none
+	held    map[string]*held // by worker name
+	up      int              // number of connected workers
+	leaving *GoingDown       // the first worker that reported its stop, until it is taken; nil: none
 }
 
-// member is one worker and its link.
-type member struct {
+// held is one worker and its link.
+type held struct {
 	worker rendezvous.Worker
 	link   *link.Link
 	stop   context.CancelFunc
@@ -75,7 +75,7 @@ type member struct {
 // none. hello is the first message to each worker.
 func NewLinks(ways Dialers, gate *link.Gate, hello wire.HelloRecord, lease time.Duration, log *slog.Logger, a Account) *Links {
 	return &Links{ways: ways, gate: gate, hello: hello, lease: lease, log: log, account: a,
-		Changed: make(chan struct{}, 1), whole: make(chan struct{}, 1), members: map[string]*member{}}
+		Changed: make(chan struct{}, 1), whole: make(chan struct{}, 1), held: map[string]*held{}}
 }
 
 // Follow opens the link of w unless it exists. A new pod with the same name, or a restarted
@@ -83,7 +83,7 @@ func NewLinks(ways Dialers, gate *link.Gate, hello wire.HelloRecord, lease time.
 func (l *Links) Follow(ctx context.Context, w rendezvous.Worker) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if m := l.members[w.Name]; m != nil {
+	if m := l.held[w.Name]; m != nil {
 		if m.worker.UID == w.UID && m.worker.ContainerID == w.ContainerID {
 			return
 		}
@@ -93,9 +93,9 @@ func (l *Links) Follow(ctx context.Context, w rendezvous.Worker) {
 	l.open(ctx, w)
 }
 
-// remove removes a member. The caller holds mu.
-func (l *Links) remove(m *member) {
-	delete(l.members, m.worker.Name)
+// remove removes a worker. The caller holds mu.
+func (l *Links) remove(m *held) {
+	delete(l.held, m.worker.Name)
 	if m.state.Connected {
 		l.up--
 	}
@@ -125,9 +125,9 @@ func (l *Links) Keep(ctx context.Context, w rendezvous.Worker, open func(note fu
 // add is Keep; the caller holds mu.
 func (l *Links) add(ctx context.Context, w rendezvous.Worker, open func(note func(link.State)) *link.Link) {
 	ctx, stop := context.WithCancel(ctx)
-	m := &member{worker: w, stop: stop, done: make(chan struct{})}
+	m := &held{worker: w, stop: stop, done: make(chan struct{})}
 	m.link = open(func(s link.State) { l.note(m, s) })
-	l.members[w.Name] = m
+	l.held[w.Name] = m
 	l.run(ctx, m)
 }
 
@@ -143,7 +143,7 @@ func (l *Links) helloTo(w rendezvous.Worker) wire.HelloRecord {
 }
 
 // run keeps m's link up until ctx ends or the worker is lost.
-func (l *Links) run(ctx context.Context, m *member) {
+func (l *Links) run(ctx context.Context, m *held) {
 	l.wg.Go(func() {
 		defer close(m.done)
 		defer m.stop()
@@ -169,9 +169,9 @@ func (l *Links) parkAfter() time.Duration {
 // Every byte from the launcher renews the lease.
 func pingEvery(lease time.Duration) time.Duration { return min(5*time.Second, lease/4) }
 
-func (l *Links) note(m *member, s link.State) {
+func (l *Links) note(m *held, s link.State) {
 	l.mu.Lock()
-	current := l.members[m.worker.Name] == m
+	current := l.held[m.worker.Name] == m
 	if current && s.Connected != m.state.Connected {
 		if s.Connected {
 			l.up++
@@ -180,7 +180,7 @@ func (l *Links) note(m *member, s link.State) {
 		}
 	}
 	m.state = s
-	whole := current && l.up == len(l.members)
+	whole := current && l.up == len(l.held)
 	l.mu.Unlock()
 	if current {
 		l.account.Link(m.worker.Name, s.Connected, s.Parked)
@@ -206,7 +206,7 @@ type Standing struct {
 func (l *Links) LinkOf(worker string) *link.Link {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if m := l.members[worker]; m != nil {
+	if m := l.held[worker]; m != nil {
 		return m.link
 	}
 	return nil
@@ -216,8 +216,8 @@ func (l *Links) LinkOf(worker string) *link.Link {
 func (l *Links) Standings() map[string]Standing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := make(map[string]Standing, len(l.members))
-	for name, m := range l.members {
+	all := make(map[string]Standing, len(l.held))
+	for name, m := range l.held {
 		all[name] = Standing{m.worker, m.link, m.state, m.err}
 	}
 	return all
@@ -257,7 +257,7 @@ func (l *Links) Heard(ctx context.Context) {
 // Lose marks a worker as lost because of the pod watch.
 func (l *Links) Lose(worker string, cause error) {
 	l.mu.Lock()
-	m := l.members[worker]
+	m := l.held[worker]
 	l.mu.Unlock()
 	if m != nil {
 		m.link.Lose(link.Gone, cause)
@@ -270,7 +270,7 @@ func (l *Links) Forget(workers []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, name := range workers {
-		if m := l.members[name]; m != nil {
+		if m := l.held[name]; m != nil {
 			m.stop()
 			l.remove(m)
 			l.account.Forget(name)
@@ -285,7 +285,7 @@ func (l *Links) Forget(workers []string) {
 // worker and keeps its link.
 func (l *Links) Dismiss(w rendezvous.Worker, cause error) {
 	l.mu.Lock()
-	m := l.members[w.Name]
+	m := l.held[w.Name]
 	if m == nil || !Same(m.worker, w) {
 		l.mu.Unlock()
 		return
@@ -333,7 +333,7 @@ func (l *Links) End(ctx context.Context, keep bool, grace time.Duration, silent 
 // Close closes every link and waits for it.
 func (l *Links) Close() {
 	l.mu.Lock()
-	for _, m := range l.members {
+	for _, m := range l.held {
 		m.stop()
 	}
 	l.mu.Unlock()

@@ -23,7 +23,7 @@ func TestTakeLeaving(t *testing.T) {
 		require.Equal(t, &GoingDown{"w0", time.Now().Add(26 * time.Second)}, l.TakeLeaving())
 		require.Nil(t, l.TakeLeaving())
 
-		l.members["w2"] = &member{stop: func() {}}
+		l.held["w2"] = &held{stop: func() {}}
 		l.reported("w2", wire.ReportRecord{Kind: wire.ReportLeaving, GraceMillis: 30_000})
 		l.Forget([]string{"w2"})
 		require.Nil(t, l.TakeLeaving())

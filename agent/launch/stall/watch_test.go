@@ -23,7 +23,7 @@ func BenchmarkProgressRules(b *testing.B) {
 	}
 	for name, words := range map[string][]progress.Word{"without": nil, "with": {{Flag: "expect", Value: `step (\d+)`}, {Flag: "within", Value: "10s"}, {Flag: "fail-on", Value: "loss.*nan"}}} {
 		b.Run(name, func(b *testing.B) {
-			p, err := output.New(output.Config{Out: io.Discard, Err: io.Discard, Ranks: 1000, Members: 1000})
+			p, err := output.New(output.Config{Out: io.Discard, Err: io.Discard, Ranks: 1000, Processes: 1000})
 			require.NoError(b, err)
 			watch := New(words, 1000)
 			var streams []io.Writer

@@ -22,7 +22,7 @@ func (s *Supervisor) Aftermath(ctx context.Context, failed bool) {
 		s.hearOut(ctx, failed)
 	}
 	s.onLinks(time.Now())
-	s.members.lastLook(ctx, failed)
+	s.membership.lastLook(ctx, failed)
 }
 
 // hearOut waits for the last reports of the workers about a command that has ended. It waits until

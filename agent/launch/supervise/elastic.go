@@ -27,7 +27,7 @@ const (
 
 // Roster tracks who takes part in an elastic run during an attempt.
 type Roster struct {
-	Members rendezvous.Members
+	Workforce rendezvous.Workforce
 	// Hear is given the snapshots of the API server; nil without a cluster.
 	Hear func(rendezvous.Snapshot)
 	// Ready returns the workers that can take part now, including those that already do. It opens
@@ -51,7 +51,7 @@ type Roster struct {
 // Enroll lets workers join and leave while the command runs.
 func (s *Supervisor) Enroll(r *Roster) {
 	r.left = map[string]bool{}
-	s.members = elastic{s, r}
+	s.membership = elastic{s, r}
 }
 
 // elastic is the membership of a run with --min-workers.
@@ -90,7 +90,7 @@ func (s elastic) review(now time.Time) (changed bool) {
 	r := s.roster
 	losses := s.losses(now)
 	ready := slices.DeleteFunc(r.Ready(), func(w rendezvous.Worker) bool { return r.Absent.own[w.Name] >= mostOwn })
-	c := r.Members.Look(ready, losses)
+	c := r.Workforce.Look(ready, losses)
 	for _, loss := range c.Gone {
 		changed = s.dismiss(loss, now) || changed
 	}
@@ -135,15 +135,15 @@ func regroupFor(c rendezvous.Change) string {
 	return ""
 }
 
-// losses returns the members that are gone, or about to leave, according to their pods, nodes and
+// losses returns the workers that are gone, or about to leave, according to their pods, nodes and
 // links.
 func (s elastic) losses(now time.Time) []rendezvous.Loss {
 	var list []rendezvous.Loss
 	standings := s.links.Standings()
 	gone := map[string]bool{}
-	members := s.roster.Members.All()
+	workers := s.roster.Workforce.All()
 	if !s.last.At.IsZero() {
-		for _, loss := range rendezvous.Lost(members, s.last, now) {
+		for _, loss := range rendezvous.Lost(workers, s.last, now) {
 			st := standings[loss.Worker.Name]
 			if !loss.Gone && st.Link != nil {
 				_, woken := s.woken[loss.Worker.Name]
@@ -154,7 +154,7 @@ func (s elastic) losses(now time.Time) []rendezvous.Loss {
 			list = append(list, loss)
 		}
 	}
-	for _, w := range members {
+	for _, w := range workers {
 		st := standings[w.Name]
 		if st.Err == nil || gone[w.Name] || !fleet.Same(st.Worker, w) {
 			continue
@@ -206,7 +206,7 @@ func taken(r rendezvous.Reason) bool {
 
 // tell prints a line for each change.
 func (s elastic) tell(c rendezvous.Change) {
-	m := s.roster.Members
+	m := s.roster.Workforce
 	there := fmt.Sprintf("%s, %d to %d wanted", phrase.Count(len(m.Present()), "worker"), m.Least, m.Most)
 	for _, loss := range c.Gone {
 		s.voice.Say("worker %s left (%s): %s", loss.Worker.Name, causeIn(loss.Reason), there)
@@ -226,15 +226,15 @@ func (s elastic) tell(c rendezvous.Change) {
 // enough have come within --timeout.
 func (s elastic) tooFew(now time.Time) (changed bool) {
 	r := s.roster
-	switch short := r.Members.Short(); {
+	switch short := r.Workforce.Short(); {
 	case short == 0:
 		r.short = time.Time{}
 	case s.RestartFor != "": // the restart waits for them
 	case r.short.IsZero():
 		r.short = now
-		s.voice.Warn("%d of at least %s ready; waiting%s for more", len(r.Members.Present()), phrase.Count(r.Members.Least, "worker"), phrase.UpTo(s.cfg.Timeout))
+		s.voice.Warn("%d of at least %s ready; waiting%s for more", len(r.Workforce.Present()), phrase.Count(r.Workforce.Least, "worker"), phrase.UpTo(s.cfg.Timeout))
 	case r.late == "" && s.cfg.Timeout > 0 && now.Sub(r.short) >= s.cfg.Timeout:
-		r.late = fmt.Sprintf("only %d of at least %s ready for %s", len(r.Members.Present()), phrase.Count(r.Members.Least, "worker"), phrase.Seconds(s.cfg.Timeout))
+		r.late = fmt.Sprintf("only %d of at least %s ready for %s", len(r.Workforce.Present()), phrase.Count(r.Workforce.Least, "worker"), phrase.Seconds(s.cfg.Timeout))
 		return s.ending.onRestart(s.cfg.Grace)
 	}
 	return false
@@ -247,8 +247,8 @@ func (s elastic) pardon(e *verdict.Evidence) {
 	for name := range s.roster.left {
 		away[name] = true
 	}
-	for _, w := range s.roster.Members.All() {
-		if !slices.ContainsFunc(s.roster.Members.Present(), func(p rendezvous.Worker) bool { return p.Name == w.Name }) {
+	for _, w := range s.roster.Workforce.All() {
+		if !slices.ContainsFunc(s.roster.Workforce.Present(), func(p rendezvous.Worker) bool { return p.Name == w.Name }) {
 			away[w.Name] = true
 		}
 	}
@@ -299,8 +299,8 @@ func (s elastic) lastLook(ctx context.Context, failed bool) {
 // departing returns the workers of an elastic attempt that are leaving.
 func (s elastic) departing() map[string]bool {
 	going := map[string]bool{}
-	for _, w := range s.roster.Members.All() {
-		going[w.Name] = !slices.ContainsFunc(s.roster.Members.Present(), func(p rendezvous.Worker) bool { return fleet.Same(p, w) })
+	for _, w := range s.roster.Workforce.All() {
+		going[w.Name] = !slices.ContainsFunc(s.roster.Workforce.Present(), func(p rendezvous.Worker) bool { return fleet.Same(p, w) })
 	}
 	return going
 }

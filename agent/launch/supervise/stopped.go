@@ -101,12 +101,12 @@ func (s *Supervisor) onGoingDown(now time.Time) (changed bool) {
 // letGo is onGoingDown for this worker.
 func (s *Supervisor) letGo(one *fleet.GoingDown, now time.Time) (changed bool) {
 	grace := one.Until.Sub(now)
-	if s.members.spares() || !s.ending.onGoingDown(grace) {
+	if s.membership.spares() || !s.ending.onGoingDown(grace) {
 		return false
 	}
 	s.tally.Preempt(one.Worker)
 	s.goingDown = one
-	s.RestartFor = s.members.restartsWithout(one.Worker)
+	s.RestartFor = s.membership.restartsWithout(one.Worker)
 	ranks, later := s.Command.Leave(one.Worker, grace)
 	if s.counted = later; later == nil {
 		s.sayStopping(ranks)

@@ -48,7 +48,7 @@ func (s *Supervisor) Watch(ctx context.Context) {
 	defer tick.Stop()
 	pace := wait.NewPace(s.links.Changed)
 	defer pace.Stop()
-	rearm(s.members.incomplete() && s.ending.onLost(s.cfg.Grace))
+	rearm(s.membership.incomplete() && s.ending.onLost(s.cfg.Grace))
 	for {
 		select {
 		case <-s.Command.Done():
@@ -107,13 +107,13 @@ func (s *Supervisor) onTick(now time.Time) (changed bool) {
 }
 
 // onLinks checks for links that are lost for good.
-func (s *Supervisor) onLinks(now time.Time) (changed bool) { return s.members.lostLinks(now) }
+func (s *Supervisor) onLinks(now time.Time) (changed bool) { return s.membership.lostLinks(now) }
 
 // onPods checks for pods that are gone, and for lost nodes.
 func (s *Supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bool) {
 	s.last = shot
 	s.noteLeaving()
-	return s.members.lostPods(shot, now)
+	return s.membership.lostPods(shot, now)
 }
 
 // wake wakes a parked link if the worker's pod looks lost, once each time that the link was parked.
@@ -164,7 +164,7 @@ func nodeLost(s link.State, loss rendezvous.Loss, woken bool, limit time.Duratio
 }
 
 // settle accepts the cause that a link gave if the pod's status has not explained more in time.
-func (s *Supervisor) settle(now time.Time) { s.members.settleLinks(now) }
+func (s *Supervisor) settle(now time.Time) { s.membership.settleLinks(now) }
 
 // lose records and prints the loss of a worker. It returns true if that changed how the command is
 // to end.

@@ -30,7 +30,7 @@ import (
 
 // over returns s with a fixed set of workers.
 func over(s *Supervisor) *Supervisor {
-	s.members = fixed{s}
+	s.membership = fixed{s}
 	s.begin()
 	return s
 }

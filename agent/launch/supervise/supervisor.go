@@ -55,18 +55,18 @@ type Config struct {
 // Supervisor watches the command, the workers and the signals of one attempt. Set Subject and
 // Watches before calling Watch, and read Findings after it has returned.
 type Supervisor struct {
-	cfg     config.Config
-	links   *fleet.Links
-	tally   *tally.Tally
-	voice   *console.Voice
-	pods    <-chan rendezvous.Snapshot // nil without a cluster
-	signals <-chan os.Signal
-	started []rendezvous.Worker
-	last    rendezvous.Snapshot
-	trouble func(sentence string)
-	byHand  func(worker, command string) string
-	leaving atomic.Bool // the pod of a worker is being taken away
-	members membership  // who takes part
+	cfg        config.Config
+	links      *fleet.Links
+	tally      *tally.Tally
+	voice      *console.Voice
+	pods       <-chan rendezvous.Snapshot // nil without a cluster
+	signals    <-chan os.Signal
+	started    []rendezvous.Worker
+	last       rendezvous.Snapshot
+	trouble    func(sentence string)
+	byHand     func(worker, command string) string
+	leaving    atomic.Bool // the pod of a worker is being taken away
+	membership membership  // who takes part
 
 	Subject
 	Watches
@@ -80,7 +80,7 @@ type Supervisor struct {
 func New(c Config) *Supervisor {
 	s := &Supervisor{cfg: c.Settings, links: c.Links, tally: c.Tally, voice: c.Voice, signals: c.Signals, started: c.Workers, pods: c.Pods, last: c.Seen, trouble: c.Trouble,
 		byHand: c.ByHand, doubts: doubts{statusWait: c.StatusWait}}
-	s.members = fixed{s}
+	s.membership = fixed{s}
 	s.begin()
 	return s
 }
@@ -172,13 +172,13 @@ func (s *Supervisor) Leaving() bool { return s.leaving.Load() }
 func (s *Supervisor) Seen() rendezvous.Snapshot { return s.last }
 
 // Departing returns the workers of an elastic run that are leaving.
-func (s *Supervisor) Departing() map[string]bool { return s.members.departing() }
+func (s *Supervisor) Departing() map[string]bool { return s.membership.departing() }
 
 // Pardon removes from the evidence what the command survived.
-func (s *Supervisor) Pardon(e *verdict.Evidence) { s.members.pardon(e) }
+func (s *Supervisor) Pardon(e *verdict.Evidence) { s.membership.pardon(e) }
 
 // Overrule returns the verdict about an attempt that we ended because of its workers. stopped means
 // that its processes ended only because of that. lost are its lost workers.
 func (s *Supervisor) Overrule(stopped bool, lost []verdict.Lost) (v verdict.Verdict, overruled bool) {
-	return s.members.overrule(stopped, lost)
+	return s.membership.overrule(stopped, lost)
 }

@@ -16,7 +16,7 @@ func (s *Supervisor) strict() bool { return s.follows(verdict.ExitStrict) }
 func (s *Supervisor) script() bool { return s.follows(verdict.ExitScript) }
 
 func (s *Supervisor) follows(rule verdict.ExitRule) bool {
-	return !s.Group && s.cfg.Rule() == rule && s.members.needed()
+	return !s.Group && s.cfg.Rule() == rule && s.membership.needed()
 }
 
 // silentPatience is the patience for trouble that mpirun does not notice by itself. mpirun had its

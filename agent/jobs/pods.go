@@ -11,22 +11,22 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// member is a pod of a job, and its place in the job.
-type member struct {
+// jobPod is a pod of a job, and its place in the job.
+type jobPod struct {
 	pod  *corev1.Pod
 	name string // without the job's name: launcher, worker-3, ps-0
 	role string
 	rank int // among all except the launcher, which has -1
 }
 
-// membersOf orders the pods of a job: the launcher first, then by rank. Of two pods for one place
+// podsOf orders the pods of a job: the launcher first, then by rank. Of two pods for one place
 // the older comes first.
-func membersOf(job string, pods []corev1.Pod) []member {
-	var all []member
+func podsOf(job string, pods []corev1.Pod) []jobPod {
+	var all []jobPod
 	for i := range pods {
 		p := &pods[i]
 		plain := cmp.Or(p.Labels[names.LabelPod], p.Name)
-		m := member{pod: p, name: strings.TrimPrefix(plain, job+"-"), role: p.Labels[names.LabelRole], rank: -1}
+		m := jobPod{pod: p, name: strings.TrimPrefix(plain, job+"-"), role: p.Labels[names.LabelRole], rank: -1}
 		if m.role != names.RoleLauncher {
 			if n, err := strconv.Atoi(p.Labels[names.LabelIndex]); err == nil {
 				m.rank = n
@@ -35,14 +35,14 @@ func membersOf(job string, pods []corev1.Pod) []member {
 		}
 		all = append(all, m)
 	}
-	slices.SortStableFunc(all, func(a, b member) int {
+	slices.SortStableFunc(all, func(a, b jobPod) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), a.pod.CreationTimestamp.Compare(b.pod.CreationTimestamp.Time), cmp.Compare(a.name, b.name))
 	})
 	return all
 }
 
 // container returns the requested container, or by default the one that decides for the pod.
-func (m member) container(asked string) string {
+func (m jobPod) container(asked string) string {
 	if asked = cmp.Or(asked, m.pod.Annotations[names.AnnotationDefaultContainer]); asked != "" || len(m.pod.Spec.Containers) == 0 {
 		return asked
 	}
@@ -50,7 +50,7 @@ func (m member) container(asked string) string {
 }
 
 // containers returns the names of all containers of the pod, of every type.
-func (m member) containers() (all []string) {
+func (m jobPod) containers() (all []string) {
 	for _, c := range m.pod.Spec.Containers {
 		all = append(all, c.Name)
 	}
@@ -63,7 +63,7 @@ func (m member) containers() (all []string) {
 	return all
 }
 
-func (m member) has(container string) bool { return slices.Contains(m.containers(), container) }
+func (m jobPod) has(container string) bool { return slices.Contains(m.containers(), container) }
 
 // begun reports whether the container has, or had, a log.
 func begun(pod *corev1.Pod, container string) bool {

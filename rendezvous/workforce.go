@@ -4,13 +4,13 @@ import (
 	"slices"
 )
 
-// Members is the set of workers of a running elastic job. Like Board, it is a pure state machine
+// Workforce is the set of workers of a running elastic job. Like Board, it is a pure state machine
 // for one goroutine: ready workers and losses go in, changes come out. It reads no clock.
 //
-// A worker joins when it is ready and there is room. It stays a member until it is lost, whatever
-// its link does. A worker that is being deleted, drained or preempted is leaving: it is no member
+// A worker joins when it is ready and there is room. It is present until it is lost, whatever its
+// link does. A worker that is being deleted, drained or preempted is leaving: it is not present
 // anymore, but not gone yet.
-type Members struct {
+type Workforce struct {
 	Least, Most int
 
 	present []Worker // in rank order
@@ -21,29 +21,29 @@ type Members struct {
 type Change struct {
 	Joined  []Worker
 	Back    []Worker // were leaving, but stay
-	Leaving []Loss   // no members from now on; their processes have a grace period
-	Gone    []Loss   // members or leaving workers whose processes no longer exist
+	Leaving []Loss   // not present from now on; their processes have a grace period
+	Gone    []Loss   // present or leaving workers whose processes no longer exist
 }
 
 // None reports whether nothing has changed.
 func (c Change) None() bool { return len(c.Joined)+len(c.Back)+len(c.Leaving)+len(c.Gone) == 0 }
 
-// Present returns the members in rank order. The slice must not be changed.
-func (m *Members) Present() []Worker { return m.present }
+// Present returns the present workers in rank order. The slice must not be changed.
+func (m *Workforce) Present() []Worker { return m.present }
 
-// All returns the members and the leaving workers in rank order, as input for Lost.
-func (m *Members) All() []Worker {
+// All returns the present and the leaving workers in rank order, as input for Lost.
+func (m *Workforce) All() []Worker {
 	all := slices.Concat(m.present, m.leaving)
 	slices.SortFunc(all, byIndex)
 	return all
 }
 
 // Short returns how many workers are missing to reach Least; 0 if none.
-func (m *Members) Short() int { return max(0, m.Least-len(m.present)) }
+func (m *Workforce) Short() int { return max(0, m.Least-len(m.present)) }
 
 // Look takes the workers that are ready, and the losses among All. A loss that is neither Gone nor
 // Leaving only looks bad: its link decides.
-func (m *Members) Look(ready []Worker, losses []Loss) Change {
+func (m *Workforce) Look(ready []Worker, losses []Loss) Change {
 	var c Change
 	going := map[string]bool{}
 	for _, loss := range losses {
@@ -73,16 +73,16 @@ func (m *Members) Look(ready []Worker, losses []Loss) Change {
 }
 
 // lose applies one loss.
-func (m *Members) lose(loss Loss, c *Change) {
+func (m *Workforce) lose(loss Loss, c *Change) {
 	w := loss.Worker
-	member := contains(m.present, w)
+	present := contains(m.present, w)
 	switch {
-	case !member && !contains(m.leaving, w):
+	case !present && !contains(m.leaving, w):
 		return
 	case loss.Gone:
 		m.present, m.leaving = without(m.present, w), without(m.leaving, w)
 		c.Gone = append(c.Gone, loss)
-	case member && loss.Leaving:
+	case present && loss.Leaving:
 		m.present = without(m.present, w)
 		m.leaving = append(m.leaving, w)
 		c.Leaving = append(c.Leaving, loss)
@@ -91,7 +91,7 @@ func (m *Members) lose(loss Loss, c *Change) {
 
 // replace drops old workers with the new worker's name or number, because the new one has replaced
 // them.
-func (m *Members) replace(w Worker, c *Change) {
+func (m *Workforce) replace(w Worker, c *Change) {
 	for _, old := range m.All() {
 		if identity(old) == identity(w) || old.Name != w.Name && !(old.Labelled && w.Labelled && old.Index == w.Index) {
 			continue

@@ -25,13 +25,13 @@ type Session interface {
 	Stop(grace time.Duration)
 }
 
-// Member is one process of the group.
-type Member struct {
+// Process is one process of the group.
+type Process struct {
 	Label  string // name in sentences: "rank 3", "ps 0"
 	Worker string // name of the worker
 	Opener Opener
 	Spec   wire.Spec
-	Role   string // adjacent members of one role that serve are stopped together
+	Role   string // adjacent processes of one role that serve are stopped together
 	Part   framework.Part
 	After  string // "host:port"; see framework.Process
 	// Stdout and Stderr are closed when the process has ended; nil: discarded.
@@ -40,8 +40,8 @@ type Member struct {
 
 // Config configures a Group. A zero duration means none, unless the field says otherwise.
 type Config struct {
-	Members []Member
-	Any     bool // see framework.Launch
+	Processes []Process
+	Any       bool // see framework.Launch
 	// Grace is the time between TERM and KILL when the group is told to stop or has succeeded.
 	// FailGrace is the same after a failure.
 	Grace, FailGrace time.Duration
@@ -57,14 +57,14 @@ type Config struct {
 	// removed. The program is then not at fault, and the other processes have Grace to save their
 	// work.
 	Calm func() bool
-	// Patience is how long a member waits for its address; 0: 5 min.
+	// Patience is how long a process waits for its address; 0: 5 min.
 	Patience time.Duration
 	// Dial tries an address; nil: by TCP, from this process.
 	Dial func(ctx context.Context, address string) error
-	// Release, if set, is called when a process was given up. Writes to the members' writers that
+	// Release, if set, is called when a process was given up. Writes to the processes' writers that
 	// wait for a reader must then return, because Run waits for them.
 	Release func()
-	// OnWait, if set, is called when a member has waited for its address for a while. It is called
+	// OnWait, if set, is called when a process has waited for its address for a while. It is called
 	// from several goroutines.
 	OnWait func(label, address string, soFar time.Duration)
 	// Witness, if set, is called once when the group has failed, from Run's goroutine. The other

@@ -13,7 +13,7 @@ func TestFakeWorkersHavePortsOfTheirOwn(t *testing.T) {
 	workers := []Node{{Name: "a", IP: "127.0.0.2"}, {Name: "b", IP: "127.0.0.3"}, {Name: "c", IP: "127.0.0.4"}}
 	for _, fake := range []bool{false, true} {
 		ports := map[int]bool{}
-		s := seats{first: 30000, shared: fake}
+		s := rankPorts{first: 30000, shared: fake}
 		for _, w := range workers {
 			port, err := s.next(w)
 			require.NoError(t, err)

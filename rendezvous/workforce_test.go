@@ -51,7 +51,7 @@ func told(c rendezvous.Change) string {
 	return strings.Join(words, " ")
 }
 
-func present(m rendezvous.Members) string {
+func present(m rendezvous.Workforce) string {
 	var words []string
 	for _, w := range m.Present() {
 		words = append(words, strings.TrimPrefix(w.UID, "u-"))
@@ -59,7 +59,7 @@ func present(m rendezvous.Members) string {
 	return strings.Join(words, " ")
 }
 
-func TestMembers(t *testing.T) {
+func TestWorkforce(t *testing.T) {
 	type look struct {
 		ready, leaving, gone string // input
 		change, present      string // result
@@ -118,7 +118,7 @@ func TestMembers(t *testing.T) {
 			{ready: "0 1 2 3", present: "1 2 3"},
 		},
 	} {
-		m := rendezvous.Members{Least: 2, Most: 3}
+		m := rendezvous.Workforce{Least: 2, Most: 3}
 		for i, l := range looks {
 			c := m.Look(workersNamed(l.ready), append(lossesOf(l.leaving, false), lossesOf(l.gone, true)...))
 			require.Equal(t, l.change, told(c), "%s, look %d", name, i)
@@ -129,7 +129,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// TestLeavingByStatus checks how the status of pods becomes the input of Members.
+// TestLeavingByStatus checks how the status of pods becomes the input of a Workforce.
 func TestLeavingByStatus(t *testing.T) {
 	running := func(name string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("u-" + name)},
