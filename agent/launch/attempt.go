@@ -100,7 +100,7 @@ func (r *runner) supervise(working context.Context, a *attempt, name string, job
 	s := r.observer(a.workers)
 	s.Command, s.Name, s.Hang, s.Progress = job, name, a.hang, a.progress
 	a.watcher = s
-	r.enroll(working, a)
+	r.membership.enroll(working, a)
 	if r.begun.IsZero() {
 		r.begun = a.began
 		r.fleet.Rehearse(working)

@@ -15,11 +15,11 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// enroll gives the attempt's supervisor its roster if the run is elastic.
-func (r *runner) enroll(working context.Context, a *attempt) {
-	if !r.cfg.Elastic() {
-		return
-	}
+// elastic is the membership of a run with --min-workers.
+type elastic struct{ *runner }
+
+// enroll gives the attempt's supervisor its roster.
+func (r elastic) enroll(working context.Context, a *attempt) {
 	a.made.Store, a.made.First = a.workers[0].Name, len(a.workers)
 	one := &supervise.Roster{Hear: r.fleet.Hear, Workforce: rendezvous.Workforce{Least: r.cfg.LeastWorkers, Most: r.cfg.Most()}, Absent: r.absent,
 		Ready:  func() []rendezvous.Worker { return r.fleet.Ready(working) },
@@ -27,6 +27,11 @@ func (r *runner) enroll(working context.Context, a *attempt) {
 	one.Changed = func(c rendezvous.Change, takes bool) { r.adapt(a, one, c, takes) }
 	one.Workforce.Look(a.workers, nil)
 	a.watcher.Enroll(one)
+}
+
+// next waits until there are enough workers, and returns all that exist.
+func (r elastic) next(ctx, working context.Context, _ *attempt, gone []string) ([]rendezvous.Worker, error) {
+	return r.replace(ctx, working, gone, r.fleet.Reassemble)
 }
 
 // adapt updates everything after a change of the workers. takes means that processes are started on

@@ -54,15 +54,7 @@ func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decis
 	}
 	gone := r.gone(ctx, a)
 	r.tally.Again()
-	if len(gone) == 0 && !r.cfg.Elastic() {
-		return a.workers, nil
-	}
-	workers, err := r.replace(ctx, working, gone)
-	if err != nil {
-		return nil, err
-	}
-	// A worker we gave up on may be back, with its old processes still running.
-	return workers, r.clear(ctx, working, workers)
+	return r.membership.next(ctx, working, a, gone)
 }
 
 // clear tells every worker to end all that runs on it. It returns when each worker that is not lost
@@ -165,18 +157,21 @@ func (r *runner) gone(ctx context.Context, a *attempt) []string {
 	return gone
 }
 
-// replace waits until lost workers are replaced. In an elastic run it returns the existing workers
-// if they are enough.
-func (r *runner) replace(ctx, working context.Context, gone []string) ([]rendezvous.Worker, error) {
+// replace returns the workers with which wait ends, a method of the fleet. gone are lost workers.
+func (r *runner) replace(ctx, working context.Context, gone []string, wait func(ctx, working context.Context, v fleet.Vacancies) ([]rendezvous.Worker, error)) ([]rendezvous.Worker, error) {
 	waited := time.Now()
 	defer func() { r.report.WaitMS += time.Since(waited).Milliseconds() }()
 	v := fleet.Vacancies{Names: gone, Past: fleet.NewPast(gone, r.links.Standings()), Shot: r.shot}
 	r.absent.Pods(v.Past.Pods)
 	r.links.Forget(gone)
-	workers, err := r.fleet.Replace(ctx, working, v)
+	workers, err := wait(ctx, working, v)
 	r.shot = r.fleet.Seen()
-	r.hurry = r.hurry || err != nil
-	return workers, err
+	if err != nil {
+		r.hurry = true
+		return nil, err
+	}
+	// A worker we gave up on may be back, with its old processes still running.
+	return workers, r.clear(ctx, working, workers)
 }
 
 // sweep ends what the attempt's command has left behind in the launcher. If the command was told to

@@ -37,18 +37,19 @@ import (
 
 // runner is one call of Run.
 type runner struct {
-	cfg     config.Config
-	tally   *tally.Tally
-	links   *fleet.Links
-	fleet   pool
-	wg      sync.WaitGroup
-	broker  *service // nil: it does not serve yet
-	ports   *plan.Ports
-	account retry.Account
-	absent  *supervise.Absent
-	begun   time.Time           // when the first attempt's processes were started
-	shot    rendezvous.Snapshot // the latest snapshot of the pods
-	warned  map[string]bool     // sentences that have been printed
+	cfg        config.Config
+	tally      *tally.Tally
+	links      *fleet.Links
+	fleet      pool
+	membership membership
+	wg         sync.WaitGroup
+	broker     *service // nil: it does not serve yet
+	ports      *plan.Ports
+	account    retry.Account
+	absent     *supervise.Absent
+	begun      time.Time           // when the first attempt's processes were started
+	shot       rendezvous.Snapshot // the latest snapshot of the pods
+	warned     map[string]bool     // sentences that have been printed
 
 	means
 	outcome
@@ -91,9 +92,10 @@ type passing struct {
 type pool interface {
 	// Gather waits until every worker has answered, and returns the workers ranked.
 	Gather(working context.Context) ([]rendezvous.Worker, error)
-	// Replace waits until lost workers are replaced. In an elastic run it waits until there are
-	// enough workers. It returns all of them.
+	// Replace waits until lost workers are replaced, and Reassemble until an elastic run has enough
+	// workers. Both return all workers.
 	Replace(ctx, working context.Context, v fleet.Vacancies) ([]rendezvous.Worker, error)
+	Reassemble(ctx, working context.Context, v fleet.Vacancies) ([]rendezvous.Worker, error)
 	// Ready returns the workers that can take part in an elastic run now.
 	Ready(working context.Context) []rendezvous.Worker
 	// Pods returns the channel of the pod watch; nil means that there is none. Hear takes a
@@ -125,6 +127,7 @@ type pool interface {
 func Run(ctx context.Context, cfg config.Config, streams console.Streams, log *slog.Logger) (int, error) {
 	err := cfg.Validate()
 	r := &runner{cfg: cfg, means: means{streams: streams, log: log, id: command.NewRunID(), voice: &console.Voice{Out: streams.Err, Quiet: cfg.Quiet, JSON: cfg.JSONLines()}, signals: make(chan os.Signal, 16), reaper: reap.New()}, tally: tally.New(), warned: map[string]bool{}, absent: supervise.NewAbsent()}
+	r.membership = r.membershipOf(cfg)
 	if err == nil && cfg.DryRun {
 		return 0, show.DryRun(ctx, cfg, streams.Out)
 	}

@@ -69,10 +69,10 @@ func (c Config) Asked() []string {
 	return framework.Exported()
 }
 
-// RanksShown checks --only-ranks against the number of ranks.
+// RanksShown checks --only-ranks against the number of ranks. Other ranks may join an elastic run.
 func (c Config) RanksShown(ranks int) error {
 	spans, err := c.Shown()
-	if err != nil {
+	if err != nil || c.Elastic() {
 		return err
 	}
 	for _, s := range spans {

@@ -22,8 +22,8 @@ type Paths struct {
 }
 
 // Choose decides where the files go. It checks before the wait for workers that --hostfile can be
-// read or written. dir is the private directory. Files are made in /etc/mpi only in a pod, and
-// never for fake workers: elsewhere /etc/mpi belongs to the machine.
+// read or written. dir is the private directory. Files are made in /etc/mpi only in a pod: elsewhere
+// it belongs to the machine.
 func Choose(cfg config.Config, dir string, inPod bool) (Paths, error) {
 	p := Paths{Files: plan.Files{
 		Hostfile: filepath.Join(dir, "hostfile"),
@@ -31,8 +31,7 @@ func Choose(cfg config.Config, dir string, inPod bool) (Paths, error) {
 		Rsh:      filepath.Join(dir, "rsh"),
 		Discover: filepath.Join(dir, "discover_hosts.sh"),
 	}}
-	if inPod && !cfg.IsFake() && legacyDir(cfg.MPIDir) {
-		p.legacy = cfg.MPIDir
+	if p.legacy = groundOf(cfg).legacy(cfg, inPod); p.legacy != "" {
 		p.Hostfile = filepath.Join(p.legacy, "hostfile")
 		p.Hydra = filepath.Join(p.legacy, "hostfile.hydra")
 	}

@@ -4,13 +4,11 @@ import (
 	"net"
 	"os"
 	"os/user"
-	"runtime"
 	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/plan"
-	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -29,18 +27,11 @@ func (p Paths) Plan(s plan.Situation) (plan.Plan, error) {
 
 // machineOf describes the launcher's machine. dir is the private directory.
 func machineOf(cfg config.Config, dir string) (plan.Machine, error) {
-	m := plan.Machine{Root: os.Getuid() == 0, NoPasswd: !hasPasswd(os.Getuid()), Home: homeIfNone(dir), Processors: runtime.NumCPU()}
-	temporary, address := rundir.Temp, cfg.PodIP
-	if cfg.IsFake() { // if two mpiruns share a temporary directory, the first to end removes the other's files
-		temporary, address, m.Interface = rundir.OwnTemp, "127.0.0.1", "lo"
-	} else {
-		m.Interface = launcherInterface(cfg)
-	}
+	m := plan.Machine{Root: os.Getuid() == 0, NoPasswd: !hasPasswd(os.Getuid()), Home: homeIfNone(dir)}
+	address, err := groundOf(cfg).describe(&m, cfg, dir)
 	if cfg.LauncherSlots > 0 {
 		m.CPUs, m.Own = ownCPUs(), ownHost(cfg, address)
 	}
-	var err error
-	m.Temp, err = temporary(dir)
 	return m, err
 }
 

@@ -35,8 +35,7 @@ type Place struct {
 }
 
 // Find makes the private directory, listens on the broker's socket at its fixed path, and chooses
-// the files. Each fake run has a directory of its own, and takes the fixed path only if it is free,
-// so that several can run at once.
+// the files.
 func Find(cfg config.Config) (p Place, err error) {
 	if p.Dir, err = rundir.Create(); err != nil {
 		return p, failure.New(names.ExitUsage, cmp.Or(shortage.Way(err), "set "+names.EnvDir+" to a directory that you own, with mode 0700"), "%s", phrase.OneLine(err))
@@ -46,29 +45,40 @@ func Find(cfg config.Config) (p Place, err error) {
 	if err == nil {
 		p.tidy()
 	}
-	if cfg.IsFake() {
-		if p.Dir, err = os.MkdirTemp(p.Dir, "fake-"); err != nil {
-			p.Close()
-			return p, fmt.Errorf("make a private directory: %w", err)
-		}
-		p.remove = true
-		if path := filepath.Join(fleet.FakeDir(p.Dir, cfg.Fake-1), names.WorkerSocket); len(path) > rundir.MaxSocketPath {
-			p.Close()
-			return p, socketFailure(&rundir.PathTooLongError{Path: path})
-		}
-		if p.listener == nil {
-			p.Socket = filepath.Join(p.Dir, names.BrokerSocket)
-			p.listener, err = rundir.Listen(p.Socket)
-		}
+	switch {
+	case groundOf(cfg).shared():
+		err = p.settle(cfg)
+	case err != nil:
+		err = socketFailure(err)
 	}
 	if err != nil {
 		p.Close()
-		return p, socketFailure(err)
+		return p, err
 	}
 	if p.Paths, err = Choose(cfg, p.Dir, fleet.InPod()); err != nil {
 		p.Close()
 	}
 	return p, err
+}
+
+// settle gives the run a directory of its own. The run takes the fixed socket only if it is free, so
+// that several can run at once.
+func (p *Place) settle(cfg config.Config) (err error) {
+	if p.Dir, err = os.MkdirTemp(p.Dir, "fake-"); err != nil {
+		return fmt.Errorf("make a private directory: %w", err)
+	}
+	p.remove = true
+	if path := filepath.Join(fleet.FakeDir(p.Dir, cfg.Fake-1), names.WorkerSocket); len(path) > rundir.MaxSocketPath {
+		return socketFailure(&rundir.PathTooLongError{Path: path})
+	}
+	if p.listener != nil {
+		return nil
+	}
+	p.Socket = filepath.Join(p.Dir, names.BrokerSocket)
+	if p.listener, err = rundir.Listen(p.Socket); err != nil {
+		return socketFailure(err)
+	}
+	return nil
 }
 
 // tidyAfter is how long a fake run may take from creating its directory to opening its socket.

@@ -82,6 +82,11 @@ func (c *Cluster) Replace(_, working context.Context, v Vacancies) ([]rendezvous
 	return workers, c.Links.prune(workers)
 }
 
+// Reassemble waits until an elastic run has enough workers. Its board knows the minimum.
+func (c *Cluster) Reassemble(ctx, working context.Context, v Vacancies) ([]rendezvous.Worker, error) {
+	return c.Replace(ctx, working, v)
+}
+
 // prune closes the links of pods that are no longer workers.
 func (l *Links) prune(workers []rendezvous.Worker) error {
 	var old []string

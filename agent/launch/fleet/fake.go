@@ -89,9 +89,19 @@ type fakeWorker struct {
 	ended   chan struct{} // closed when it is told to end: its end is then no loss
 }
 
+// static describes n workers. What the user has set on them is the launcher's own environment.
+func static(n int) ([]rendezvous.Worker, error) {
+	list, err := rendezvous.Static(n)
+	env := plan.WithoutMuster(os.Environ())
+	for i := range list {
+		list[i].Env = env
+	}
+	return list, err
+}
+
 // StartFakes starts cfg.Fake workers below dir. Each has its own directory, TMPDIR and log.
 func StartFakes(r *reap.Reaper, cfg config.Config, dir, agent, run string) (*Fakes, error) {
-	list, err := rendezvous.Static(cfg.Fake)
+	list, err := static(cfg.Fake)
 	if err != nil {
 		return nil, err
 	}

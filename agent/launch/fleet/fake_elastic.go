@@ -29,7 +29,7 @@ func (f *Fakes) join() error {
 		return nil
 	}
 	n := len(f.workers)
-	list, err := rendezvous.Static(n + 1)
+	list, err := static(n + 1)
 	if err != nil {
 		return err
 	}
@@ -77,8 +77,8 @@ func (f *Fakes) Depart(name string) {
 	}
 }
 
-// reassemble waits until there are enough workers.
-func (f *Fakes) reassemble(ctx context.Context) ([]rendezvous.Worker, error) {
+// Reassemble waits until an elastic run has enough workers.
+func (f *Fakes) Reassemble(_, ctx context.Context, _ Vacancies) ([]rendezvous.Worker, error) {
 	deadline, stop := wait.Limit(f.cfg.Timeout)
 	defer stop()
 	tick := time.NewTicker(time.Second)

@@ -16,11 +16,8 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// Replace replaces lost workers. In an elastic run it waits until there are enough workers.
+// Replace replaces lost workers.
 func (f *Fakes) Replace(ctx, working context.Context, v Vacancies) ([]rendezvous.Worker, error) {
-	if f.cfg.Elastic() {
-		return f.reassemble(working)
-	}
 	if err := f.renew(ctx, v.Names); err != nil {
 		return nil, err
 	}

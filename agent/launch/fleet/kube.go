@@ -100,7 +100,7 @@ func (k *Kube) watch(cfg config.Config) rendezvous.Watch {
 // and version are as for NewKube.
 func List(ctx context.Context, cfg config.Config, agent, version string) ([]rendezvous.Worker, error) {
 	if cfg.IsFake() {
-		return rendezvous.Static(cfg.Fake)
+		return static(cfg.Fake)
 	}
 	k, err := NewKube(cfg, agent, version)
 	if err != nil {

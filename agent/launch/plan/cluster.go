@@ -16,8 +16,9 @@ func clusterOf(s Situation, hosts []Host) (framework.Cluster, error) {
 		Launcher: framework.Node{Name: s.Config.PodName, IP: s.Config.PodIP, Slots: s.Config.LauncherSlots},
 		Agent:    s.Files.Rsh,
 		Hostfile: s.Files.Hostfile, HydraHostfile: s.Files.Hydra, DiscoverHosts: s.Files.Discover,
-		Fake:        s.Config.IsFake(),
-		SharedCores: s.Config.IsFake() || sharedCores(s),
+		Fake:        s.Machine.Fake,
+		SharedCores: s.Machine.Fake || sharedCores(s),
+		Processors:  s.Machine.Processors,
 		Root:        s.Machine.Root,
 		Home:        s.Machine.Home,
 		Temp:        s.Machine.Temp,
@@ -36,9 +37,6 @@ func clusterOf(s Situation, hosts []Host) (framework.Cluster, error) {
 		MostWorkers:  s.Config.MostElastic(),
 		FirstWorkers: s.First,
 		Store:        max(0, slices.IndexFunc(s.Ranked, func(w rendezvous.Worker) bool { return w.Name == s.Store })),
-	}
-	if c.Fake {
-		c.Processors = s.Machine.Processors
 	}
 	for i, h := range hosts {
 		c.Workers = append(c.Workers, framework.Node{Name: h.Name, Host: h.Host, IP: h.IP, Slots: h.Slots, Index: h.Index,

@@ -18,9 +18,7 @@ func giveInterfaces(s Situation, workers []framework.Node) error {
 		w := &workers[i]
 		has := s.Welcomes[w.Name].Interfaces
 		switch {
-		case s.Config.Interface == "" && s.Config.IsFake():
-			// lo, which the framework knows
-		case s.Config.Interface == "":
+		case s.Config.Interface == "": // none for a fake worker: no interface has its address
 			w.Interface, _ = holding(has, func(a netip.Addr) bool { return a.String() == w.IP })
 		case len(has) == 0 && !strings.Contains(s.Config.Interface, "/"):
 			w.Interface = s.Config.Interface // the worker has not been asked yet

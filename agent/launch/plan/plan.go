@@ -130,7 +130,8 @@ type Machine struct {
 	Home       string // a directory for HOME; "": the user has one
 	Temp       string // the directory for temporary files
 	Interface  string // the network interface that workers can reach; "": none
-	Processors int    // number of processors
+	Fake       bool   // fake workers run on it too
+	Processors int    // number of processors that fake workers share; 0: there are none
 	CPUs       string // the processors that the launcher may use, in the format of workers; "": unknown
 	Own        *Host  // the launcher as a host of its own mpirun; nil: it takes no ranks
 }

@@ -35,7 +35,7 @@ func (p Plan) withProcesses(s Situation, list []framework.Process) (Plan, error)
 			ours: append(one.Env, attemptVar(s.Attempt))}
 		p.Processes = append(p.Processes, proc)
 	}
-	if err := s.Config.RanksShown(p.Ranks()); err != nil && !s.Config.Elastic() {
+	if err := s.Config.RanksShown(p.Ranks()); err != nil {
 		return Plan{}, err
 	}
 	p.Warnings = append(p.Warnings, p.SettleProcesses(s.Config, s.UserEnv(), nil)...)
@@ -107,8 +107,7 @@ func (p Process) EnvironmentOf(cfg config.Config, known Assigned) []string {
 }
 
 // UserEnv returns what the user has set on each worker, as far as it is known: the pod's spec, and
-// what the worker has reported, including its image's variables. Fake workers have the launcher's
-// environment.
+// what the worker has reported, including its image's variables.
 func (s Situation) UserEnv() [][]string {
 	all := make([][]string, 0, len(s.Ranked))
 	for _, w := range s.Ranked {
@@ -119,9 +118,6 @@ func (s Situation) UserEnv() [][]string {
 
 // userEnvOf returns the variables that the user has set on one worker.
 func (s Situation) userEnvOf(w rendezvous.Worker) []string {
-	if s.Config.IsFake() {
-		return WithoutMuster(s.Env)
-	}
 	env := slices.Clone(w.Env)
 	told := s.Welcomes[w.Name].Env
 	for _, name := range slices.Sorted(maps.Keys(told)) {

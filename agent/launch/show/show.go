@@ -140,7 +140,7 @@ func explainPlan(w io.Writer, cfg config.Config, planned plan.Plan, running bool
 	if running {
 		return
 	}
-	if len(planned.Processes) > 0 && !cfg.IsFake() {
+	if len(planned.Processes) > 0 && len(cfg.Asked()) > 0 {
 		fmt.Fprintf(w, "# variables of the workers' images are unknown until agent run has reached the workers; they are kept too\n")
 	}
 	fmt.Fprintf(w, "\n# settings\n")

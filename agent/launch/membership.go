@@ -1,0 +1,40 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+
+	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// membership says which workers take part in the attempts of a run. fixed is for the same workers
+// from beginning to end, and elastic is for workers that join and leave. supervise has the same two
+// for what happens during an attempt.
+type membership interface {
+	// enroll prepares an attempt that is about to start.
+	enroll(working context.Context, a *attempt)
+	// next returns the workers of the attempt after a. gone are workers of a that cannot take part.
+	next(ctx, working context.Context, a *attempt, gone []string) ([]rendezvous.Worker, error)
+}
+
+func (r *runner) membershipOf(cfg config.Config) membership {
+	if cfg.Elastic() {
+		return elastic{r}
+	}
+	return fixed{r}
+}
+
+// fixed is the membership of a run without --min-workers.
+type fixed struct{ *runner }
+
+func (fixed) enroll(context.Context, *attempt) {}
+
+// next waits until lost workers are replaced.
+func (r fixed) next(ctx, working context.Context, a *attempt, gone []string) ([]rendezvous.Worker, error) {
+	if len(gone) == 0 {
+		return a.workers, nil
+	}
+	return r.replace(ctx, working, gone, r.fleet.Replace)
+}
