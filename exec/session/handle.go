@@ -68,6 +68,12 @@ func (s *Server) ask(c *conn, rec wire.AskRecord) {
 		s.observer.askStacks(c, rec)
 	case rec.End != nil:
 		s.stops.endRanks(c, rec.Seq, *rec.End)
+	case rec.Facts != nil:
+		s.surveyor.facts(c, rec.Seq, *rec.Facts)
+	case rec.Listen != nil:
+		s.surveyor.listen(c, rec.Seq, *rec.Listen)
+	case rec.Dial != nil:
+		s.surveyor.dial(c, rec.Seq, *rec.Dial)
 	default:
 		s.observer.ask(c, rec)
 	}

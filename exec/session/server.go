@@ -75,6 +75,7 @@ type Server struct {
 	orphans  chan struct{}
 	observer *observer
 	stops    *stopper
+	surveyor *surveyor
 	wg       sync.WaitGroup
 
 	// See observer for the lock order.
@@ -120,7 +121,7 @@ func New(cfg Config) *Server {
 		ruined:   map[string]string{},
 		heard:    time.Now(),
 	}
-	s.begin, s.observer, s.stops = s.start, newObserver(s), newStopper(s)
+	s.begin, s.observer, s.stops, s.surveyor = s.start, newObserver(s), newStopper(s), &surveyor{srv: s}
 	if len(cfg.SpoolDirs) > 0 {
 		s.limits.Files = &flow.Files{Dirs: cfg.SpoolDirs, Budget: flow.NewBudget(cfg.SpoolSize), Failed: s.spillFailed}
 	}

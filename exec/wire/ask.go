@@ -24,6 +24,11 @@ type AskRecord struct {
 	// End asks ranks to end, instead of the question. Send it only to workers whose WELCOME says
 	// AsksRanks. Any number of these may be pending.
 	End *EndRanksRecord `json:"endRanks,omitempty"`
+	// Facts, Listen and Dial ask about the worker and its network instead. Send them only to workers
+	// whose WELCOME says Checks. Each kind is answered one question at a time.
+	Facts  *AskFactsRecord  `json:"facts,omitempty"`
+	Listen *AskListenRecord `json:"listen,omitempty"`
+	Dial   *AskDialRecord   `json:"dial,omitempty"`
 }
 
 // Values of AskRecord.Programs.
@@ -79,6 +84,12 @@ type AnswerRecord struct {
 	More   bool          `json:"more,omitempty"`
 	// RAS is the report of NCCL's RAS service. It has its own ANSWER.
 	RAS []byte `json:"ras,omitempty"`
+	// Facts answers AskRecord.Facts. Port answers AskRecord.Listen. Pairs answers AskRecord.Dial,
+	// with one entry for each peer. Error says why there is no port or no entry.
+	Facts *FactsRecord `json:"facts,omitempty"`
+	Port  int          `json:"port,omitempty"`
+	Pairs []PairRecord `json:"pairs,omitempty"`
+	Error string       `json:"error,omitempty"`
 }
 
 // StackRecord is the stack of a rank.

@@ -75,6 +75,8 @@ type WelcomeRecord struct {
 	Stacks bool `json:"stacks,omitempty"`
 	// AsksRanks says that the worker accepts AskRecord.End.
 	AsksRanks bool `json:"asksRanks,omitempty"`
+	// Checks says that the worker answers AskRecord.Facts, Listen and Dial.
+	Checks bool `json:"checks,omitempty"`
 }
 
 // Interface is a network interface of a worker.
