@@ -69,6 +69,8 @@ type Server struct {
 	Hosts func() []string
 	// Stacks returns where the ranks with these numbers are, or all ranks; nil: none.
 	Stacks func(ctx context.Context, ranks []string) []string
+	// Doctor checks the workers again, and returns the findings, each as JSON; nil: none.
+	Doctor func(ctx context.Context) []string
 	// Grace is the time between TERM and KILL for a session whose stub has died; 0: 5 s.
 	Grace time.Duration
 	// OnCall, if set, is called before a session with that id is opened, with its command and the
@@ -131,6 +133,8 @@ func (s *Server) handle(ctx context.Context, conn *net.UnixConn, large chan stru
 		answer(conn, rsh.Reply{Lines: list(s.Hosts)})
 	case rsh.KindStacks:
 		answer(conn, rsh.Reply{Lines: s.stacks(ctx, ask.Command)})
+	case rsh.KindDoctor:
+		answer(conn, rsh.Reply{Lines: s.doctor(ctx)})
 	default:
 		answer(conn, s.run(ctx, conn, ask, pid))
 	}
@@ -141,6 +145,13 @@ func (s *Server) stacks(ctx context.Context, ranks string) []string {
 		return nil
 	}
 	return s.Stacks(ctx, strings.Fields(ranks))
+}
+
+func (s *Server) doctor(ctx context.Context) []string {
+	if s.Doctor == nil {
+		return nil
+	}
+	return s.Doctor(ctx)
 }
 
 func list(f func() []string) []string {

@@ -65,6 +65,9 @@ func Stacks(socket string, ranks []string) ([]string, error) {
 	return ask(socket, KindStacks, Request{Command: strings.Join(ranks, " ")})
 }
 
+// Doctor makes the launcher check its workers again, and returns the findings, each as JSON.
+func Doctor(socket string) ([]string, error) { return ask(socket, KindDoctor, Request{}) }
+
 func ask(socket string, kind Kind, r Request) ([]string, error) {
 	reply, err := exchange(socket, AppendRequest(nil, kind, r), nil)
 	if err != nil {

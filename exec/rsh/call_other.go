@@ -15,6 +15,9 @@ func Hosts(string) ([]string, error) { return nil, errLinux }
 // Stacks returns an error, because it needs Linux.
 func Stacks(string, []string) ([]string, error) { return nil, errLinux }
 
+// Doctor returns an error, because it needs Linux.
+func Doctor(string) ([]string, error) { return nil, errLinux }
+
 // Pending is never returned on this platform.
 type Pending struct{}
 

@@ -3,6 +3,7 @@ package rsh
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 )
 
 // Kind is what a request asks of the broker.
@@ -15,6 +16,8 @@ const (
 	// KindStacks returns where the ranks are whose numbers are in Command, separated by spaces, or
 	// all ranks if it is empty.
 	KindStacks Kind = 'S'
+	// KindDoctor checks the workers again, and returns the findings, each as JSON.
+	KindDoctor Kind = 'D'
 )
 
 // MaxMessage is the limit of a request and of a reply in bytes. Linux accepts at most 6 MiB of
@@ -51,7 +54,7 @@ func ParseRequest(b []byte) (Kind, Request, error) {
 		return 0, Request{}, ErrMalformed
 	}
 	kind, flags := Kind(b[1]), b[2]
-	if kind != KindRun && kind != KindHosts && kind != KindStacks {
+	if !slices.Contains([]Kind{KindRun, KindHosts, KindStacks, KindDoctor}, kind) {
 		return 0, Request{}, ErrMalformed
 	}
 	r := Request{NoStdin: flags&flagNoStdin != 0}
@@ -71,7 +74,7 @@ func ParseRequest(b []byte) (Kind, Request, error) {
 // Reply is the broker's answer.
 type Reply struct {
 	Code  int      // exit code, 0..255
-	Lines []string // a sentence for stderr, the hosts, or the stacks
+	Lines []string // a sentence for stderr, the hosts, the stacks, or findings
 }
 
 // AppendReply appends the frame of a reply, starting with its length.
