@@ -15,8 +15,8 @@ import (
 // Without them, the build information that Go puts into each program counts.
 var release, commit string
 
-// unknown stands for what a program does not know about its own build.
-const unknown = "unknown"
+// Unknown stands for what a program does not know about its own build.
+const Unknown = "unknown"
 
 // shortCommit is how many hexadecimal digits of a commit people read.
 const shortCommit = 12
@@ -64,7 +64,7 @@ func of(release, commit string, info *debug.BuildInfo) Identity {
 		i.Version = module
 	}
 	if i.Commit == "" {
-		i.Commit = unknown
+		i.Commit = Unknown
 	}
 	if i.Version == "" {
 		i.Version = i.short()
