@@ -26,7 +26,10 @@ func envOf(pod *corev1.Pod, container string) []string {
 }
 
 // gpusOf returns the number of devices in the limits of a container.
-func gpusOf(pod *corev1.Pod, container string) int {
+func gpusOf(pod *corev1.Pod, container string) int { return limitsOf(pod, container, isGPU) }
+
+// limitsOf adds up the container's limits of resources that count.
+func limitsOf(pod *corev1.Pod, container string, counts func(name string) bool) int {
 	n := 0
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
@@ -34,12 +37,28 @@ func gpusOf(pod *corev1.Pod, container string) int {
 			continue
 		}
 		for name, quantity := range c.Resources.Limits {
-			if isGPU(string(name)) {
+			if counts(string(name)) {
 				n += int(quantity.Value())
 			}
 		}
 	}
 	return n
+}
+
+// isDevice reports whether each unit of a resource is a device file of its own. Shares and parts of
+// a GPU have one device file together.
+func isDevice(name string) bool {
+	switch name {
+	case "nvidia.com/gpu", "amd.com/gpu", "habana.ai/gaudi", "aws.amazon.com/neuron", "aws.amazon.com/neurondevice":
+		return true
+	}
+	return false
+}
+
+// isRDMA reports whether a resource counts RDMA devices: rdma/hca_shared_devices_a and the like of
+// Mellanox's shared device plugin, and AWS's EFA.
+func isRDMA(name string) bool {
+	return strings.HasPrefix(name, "rdma/") || name == "vpc.amazonaws.com/efa"
 }
 
 // isGPU reports whether a resource counts devices: nvidia.com/gpu, amd.com/gpu, gpu.intel.com/i915,

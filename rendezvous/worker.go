@@ -24,6 +24,8 @@ type Worker struct {
 	Slots       int      // from names.AnnotationSlots; 0: as configured for the job
 	Role        string   // role in the job's framework, from a label; "" if not known
 	GPUs        int      // that its container may use, by its limits
+	Devices     int      // of GPUs, those that are whole devices of their own, not shares or parts
+	RDMA        int      // RDMA devices that its container may use, by its limits
 	Env         []string // of its container, K=V, for values in the pod's spec
 	HostNetwork bool
 	Created     time.Time
@@ -45,7 +47,7 @@ func FromPod(pod *corev1.Pod, container string) Worker {
 		IP: pod.Status.PodIP, Node: pod.Spec.NodeName,
 		Hostname:  pod.Spec.Hostname,
 		Container: container, Index: index, Labelled: labelled,
-		Role: pod.Labels[names.LabelReplicaType], GPUs: gpusOf(pod, container), Env: envOf(pod, container),
+		Role: pod.Labels[names.LabelReplicaType], GPUs: gpusOf(pod, container), Devices: limitsOf(pod, container, isDevice), RDMA: limitsOf(pod, container, isRDMA), Env: envOf(pod, container),
 		HostNetwork: pod.Spec.HostNetwork, Created: pod.CreationTimestamp.Time,
 		Terminating: pod.DeletionTimestamp != nil,
 		Finished:    pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded,

@@ -36,6 +36,8 @@ func TestContainerThatCannotStart(t *testing.T) {
 		"member without the agent":      {[]*corev1.Pod{aPod(join, member, unstartable("/muster/agent"))}, "join", "NoAgent", "set spec.agent.delivery: init"},
 		"a missing command":             {[]*corev1.Pod{aPod(mpi, "pi-launcher", unstartable("/opt/pi"))}, "mpi", "StartError", "correct command, args or image"},
 		"a missing command of a member": {[]*corev1.Pod{aPod(join, member, unstartable("/opt/train"))}, "join", "StartError", "correct command, args or image"},
+		"a failed check":                {[]*corev1.Pod{aPod(mpi, "pi-launcher", ended(76, time.Minute, "preflight: pi-worker-1 on gpu-7: /dev has 7 (exit code 76)"))}, "mpi", "PreflightFailed", "pi-worker-1 on gpu-7"},
+		"a lost worker":                 {[]*corev1.Pod{aPod(mpi, "pi-launcher", ended(76, time.Minute, "worker pi-worker-1 lost (exit code 76)"))}, "mpi", "Failed", "worker pi-worker-1 lost"},
 		"a program that exits with 128": {[]*corev1.Pod{aPod(mpi, "pi-launcher", ended(128, time.Minute, "the command ended (exit code 128)"))}, "mpi", "Failed", "exit code 128"},
 	} {
 		t.Run(name, func(t *testing.T) {

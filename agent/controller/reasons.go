@@ -37,6 +37,8 @@ const (
 	reasonTooLarge = "TooLarge"
 	// The controller failed several times in a row to work on the job. The message has the error.
 	reasonFailing = "ReconcileFailed"
+	// A check of workers or of their network failed before ranks started (spec.preflight.mode: fail).
+	reasonPreflight = "PreflightFailed"
 	// The launcher reports that the run hangs.
 	reasonHang = "Hang"
 	// The launcher reports that the output broke a rule of spec.progress.

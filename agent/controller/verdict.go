@@ -96,7 +96,11 @@ func (p place) verdict() verdict {
 	}
 	first := failureOf(sentence, p.pod.Name, p.code)
 	first.Message = clip(words, 2000)
-	return verdict{over: true, reason: cmp.Or(p.cause, reasonExited), message: cmp.Or(clip(line, 500), fmt.Sprintf("%s ended with %d", p.pod.Name, p.code)),
+	reason := cmp.Or(p.cause, reasonExited)
+	if p.launcher() && p.code == names.ExitHopeless && strings.HasPrefix(line, names.PreflightFailed) {
+		reason = reasonPreflight
+	}
+	return verdict{over: true, reason: reason, message: cmp.Or(clip(line, 500), fmt.Sprintf("%s ended with %d", p.pod.Name, p.code)),
 		first: &first, before: p.before,
 		again: p.code != names.ExitUsage && p.code != names.ExitForbidden && p.cause == "",
 	}

@@ -71,6 +71,9 @@ func (r *runner) attempt(ctx, working context.Context, number, port int, workers
 		return nil, fmt.Errorf("write plan: %w", err)
 	}
 	r.serve(working, a.plan, a.hang.LabelOf)
+	if err := r.preflight(ctx, a); err != nil {
+		return nil, err
+	}
 	if len(a.plan.Processes) > 0 {
 		r.warn(a.plan.Warnings)
 		err = r.runGroup(ctx, working, a, a.made.UserEnv())
@@ -258,6 +261,7 @@ func (r *runner) serve(working context.Context, planned plan.Plan, label func(se
 	r.broker = &service{tally: r.tally}
 	r.broker.set(planned, r.links.Standings(), label)
 	server := newBroker(r.broker, r.links, r.cfg, r.voice, r.id)
+	server.Doctor = r.doctor
 	listener := r.place.Take()
 	r.wg.Go(func() {
 		if err := server.Serve(working, listener); err != nil {

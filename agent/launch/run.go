@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/agent/launch/preflight"
 	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/agent/launch/show"
 	"github.com/musterhq/muster/agent/launch/supervise"
@@ -54,6 +55,8 @@ type runner struct {
 	means
 	outcome
 	passing
+
+	checks preflight.Preflight
 }
 
 // means holds what a run works with.

@@ -50,10 +50,18 @@ func (o opener) Open(ctx context.Context, id string, spec wire.Spec, s broker.St
 type service struct {
 	tally *tally.Tally
 
-	mu    sync.RWMutex
-	hosts *broker.Hosts
-	known []string
-	label func(session string) string // returns what a session of the current attempt runs
+	mu      sync.RWMutex
+	hosts   *broker.Hosts
+	known   []string
+	label   func(session string) string // returns what a session of the current attempt runs
+	planned plan.Plan                   // of the current attempt
+}
+
+// latest returns the plan of the current attempt.
+func (s *service) latest() plan.Plan {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.planned
 }
 
 // set sets the workers of a plan and their links.
@@ -67,7 +75,7 @@ func (s *service) set(planned plan.Plan, standings map[string]fleet.Standing, la
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hosts, s.known, s.label = hosts, known, label
+	s.hosts, s.known, s.label, s.planned = hosts, known, label, planned
 }
 
 // Resolve implements broker.Resolver.

@@ -65,6 +65,10 @@ type Request struct {
 	RestartOn   string          `flag:"restart-on"`
 	Success     string          `flag:"success"`
 	HangAfter   time.Duration   `flag:"hang-after"`
+	Preflight   string          `flag:"preflight"`
+	Check       string          `flag:"preflight-command"`
+	GroupCheck  string          `flag:"preflight-group-command"`
+	CheckTime   time.Duration   `flag:"preflight-timeout"`
 	HangAction  string          `flag:"hang-action"`
 	ExitWithin  time.Duration   `flag:"exit-within"`
 	Progress    []progress.Word `flag:"progress"` // flags of progress rules, in their order
@@ -126,6 +130,9 @@ func (r Request) Job() (*v1alpha1.LaunchJob, error) {
 	if err := r.hang(job); err != nil {
 		return nil, err
 	}
+	if err := r.preflight(job); err != nil {
+		return nil, err
+	}
 	return job, r.exitWithin(job)
 }
 
@@ -177,6 +184,21 @@ func (r Request) hang(job *v1alpha1.LaunchJob) error {
 		c := &job.Spec.Launcher.Template.Spec.Containers[0]
 		c.Env = append(c.Env, corev1.EnvVar{Name: "MUSTER_HANG_ACTION", Value: r.HangAction})
 	}
+	return nil
+}
+
+// preflight sets the checks before ranks start.
+func (r Request) preflight(job *v1alpha1.LaunchJob) error {
+	p := v1alpha1.Preflight{Mode: r.Preflight, Command: r.Check, GroupCommand: r.GroupCheck, Timeout: timeOf(r.CheckTime)}
+	switch {
+	case p == (v1alpha1.Preflight{}):
+		return nil
+	case job.Spec.Launcher == nil:
+		return failure.Usage("--launcher adds one", "--preflight requires a launcher: without one, no pod sees all members")
+	case r.Preflight == "off" && r.Check+r.GroupCheck != "":
+		return failure.Usage("omit --preflight=off, or omit the command", "--preflight=off conflicts with a command to check workers")
+	}
+	job.Spec.Preflight = &p
 	return nil
 }
 

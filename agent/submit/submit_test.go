@@ -63,6 +63,7 @@ func requests() map[string]Request {
 			r.Selectors, r.Labels, r.Annotations = []string{"disk=ssd"}, []string{"team=vision"}, []string{"example.com/note=a=b"}
 			r.RestartOn, r.Success, r.HangAfter, r.HangAction, r.ExitWithin = "+hang", "all", 90e9, "stop", 300e9
 			r.Progress = []progress.Word{{Flag: "expect", Value: `step (\d+)`}, {Flag: "within", Value: "10m"}, {Flag: "first-within", Value: "1h"}, {Flag: "expect-by", Value: "rank"}, {Flag: "progress-action", Value: "stop"}, {Flag: "fail-on", Value: "loss.*nan"}}
+			r.Preflight, r.Check, r.GroupCheck, r.CheckTime = "fail", "nvidia-smi -L", "python allreduce.py", 300e9
 			r.Devices, r.ImagePullPolicy, r.CleanPods, r.ActiveFor = []string{"amd.com/gpu=2"}, "IfNotPresent", "None", 3600e9
 		}),
 		"as-run": least(func(r *Request) {
@@ -131,6 +132,9 @@ func TestMistakes(t *testing.T) {
 		"--fail-on requires a launcher":                          func(r *Request) { r.Progress = []progress.Word{{Flag: "fail-on", Value: "nan"}} },
 		"--hang-after=1ms":                                       func(r *Request) { r.HangAfter = 1e6 },
 		"--exit-within requires a launcher":                      func(r *Request) { r.ExitWithin = 60e9 },
+		"--preflight requires a launcher":                        func(r *Request) { r.Preflight = "fail" },
+		"--preflight=maybe: unknown value":                       func(r *Request) { r.Preflight = "maybe" },
+		"--preflight-timeout=1ms: must be at least 1s":           func(r *Request) { r.CheckTime = 1e6 },
 		"--exit-within=-1m0s: must be at least 1s":               func(r *Request) { r.ExitWithin = -60e9 },
 		"--hang-action=kill":                                     func(r *Request) { r.HangAfter, r.HangAction = 60e9, "kill" },
 		"--hang-after=0s":                                        func(r *Request) { r.HangAction = "stop" },

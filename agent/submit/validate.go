@@ -4,6 +4,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
@@ -32,6 +33,8 @@ func (r Request) validate() error {
 		return wrong("--ps=2", "--ps=%d: a job has 0 to 10000 parameter servers", r.PS)
 	case r.MaxRestarts < 0 || r.MaxRestarts > 1000:
 		return wrong("--max-restarts=3", "--max-restarts=%d: want 0 to 1000", r.MaxRestarts)
+	case r.CheckTime != 0 && r.CheckTime < time.Second:
+		return wrong("--preflight-timeout=2m", "--preflight-timeout=%s: must be at least 1s", r.CheckTime)
 	case r.WorkingDir != "" && !path.IsAbs(r.WorkingDir):
 		return wrong("--working-dir=/root", "--working-dir=%s is not an absolute path", r.WorkingDir)
 	}
@@ -42,6 +45,9 @@ func (r Request) validate() error {
 		return err
 	}
 	if err := failure.OneOf("--clean-pods", r.CleanPods, "", "Running", "None", "All"); err != nil {
+		return err
+	}
+	if err := failure.OneOf("--preflight", r.Preflight, "", "off", "warn", "fail"); err != nil {
 		return err
 	}
 	if err := failure.OneOf("--hang-action", r.HangAction, "", "report", "stop"); err != nil {

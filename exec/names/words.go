@@ -5,3 +5,7 @@ package names
 //
 //	earlier attempt 0 (exit code 3): worker pi-worker-1: rank 1, pi (pid 9), exited with 3
 const EarlierAttempt = "earlier attempt "
+
+// PreflightFailed begins the sentence about a check that failed before ranks started. The controller
+// makes a reason of it.
+const PreflightFailed = "preflight: "

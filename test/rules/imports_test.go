@@ -24,7 +24,7 @@ func leaf(path string) string {
 	if !ok {
 		return ""
 	}
-	for _, l := range []string{"exec/names", "exec/shortage", "agent/framework", "agent/group", "agent/metrics", "agent/notice", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/api", "agent/controller", "agent/kubeflow", "agent/failure", "agent/submit", "agent/jobs", "agent/serve", "agent/outfile", "cmd", "test"} {
+	for _, l := range []string{"exec/names", "exec/shortage", "agent/check", "agent/framework", "agent/group", "agent/metrics", "agent/notice", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/api", "agent/controller", "agent/kubeflow", "agent/failure", "agent/submit", "agent/jobs", "agent/serve", "agent/outfile", "cmd", "test"} {
 		if rest == l || strings.HasPrefix(rest, l+"/") {
 			return l
 		}
@@ -40,6 +40,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"exec/shortage":    nil,
 		"agent/settings":   append([]string{"agent/retry"}, leaves...),
 		"agent/failure":    append([]string{"agent/settings"}, leaves...),
+		"agent/check":      append([]string{"agent/failure", "exec"}, leaves...),
 		"agent/framework":  leaves,
 		"rendezvous":       leaves,
 		"exec":             leaves,
@@ -51,7 +52,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/retry":      leaves,
 		"agent/stacks":     {"exec"},
 		"agent/group":      append([]string{"agent/framework", "exec"}, leaves...),
-		"agent/launch":     append([]string{"agent/failure", "agent/group", "agent/metrics", "agent/notice", "agent/outfile", "agent/progress", "agent/retry", "agent/settings", "agent/stacks"}, roles...),
+		"agent/launch":     append([]string{"agent/check", "agent/failure", "agent/group", "agent/metrics", "agent/notice", "agent/outfile", "agent/progress", "agent/retry", "agent/settings", "agent/stacks"}, roles...),
 		"agent/submit":     append([]string{"agent/api", "agent/failure", "agent/framework", "agent/progress"}, leaves...),
 		"agent/jobs":       append([]string{"agent/api", "agent/failure", "agent/framework", "agent/metrics", "agent/outfile", "exec"}, leaves...),
 		"agent/worker":     roles,

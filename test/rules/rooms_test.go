@@ -26,6 +26,7 @@ func rooms() map[string][]string {
 		"hang":      {"phrase", "wait"},
 		"phrase":    nil,
 		"plan":      {"config", "phrase"},
+		"preflight": {"phrase"},
 		"report":    {"phrase", "tally", "verdict"},
 		"show":      {"command", "config", "console", "files", "fleet", "phrase", "plan"},
 		"stall":     {"console"},

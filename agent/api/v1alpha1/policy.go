@@ -149,3 +149,22 @@ type Agent struct {
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
 }
+
+// Preflight says which checks of workers and their network run before ranks start. At a restart only new workers are checked.
+type Preflight struct {
+	// What to do with what is found: off (check nothing), warn (the default), or fail, which ends the job with 76.
+	// +optional
+	// +kubebuilder:validation:Enum=off;warn;fail
+	Mode string `json:"mode,omitempty"`
+	// A shell command that runs on each worker. A nonzero exit code is a failed check.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Command string `json:"command,omitempty"`
+	// A shell command that runs as a small job on all workers, one process each, with the variables of the framework: an all-reduce test.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	GroupCommand string `json:"groupCommand,omitempty"`
+	// How long each of these commands may take: 2m. Then it is killed, and the check has failed.
+	// +optional
+	Timeout *Time `json:"timeout,omitempty"`
+}

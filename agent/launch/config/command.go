@@ -20,6 +20,30 @@ const launcherFramework = "mpi"
 // Auto reports whether the user named no framework.
 func (c Config) Auto() bool { return c.Framework == "" || c.Framework == framework.Auto }
 
+// FrameworkName returns the framework that the user named, or that is detected; "" if there is none.
+func (c Config) FrameworkName() string {
+	if !c.Auto() {
+		return c.Framework
+	}
+	return c.Detected()
+}
+
+// ForGroupCheck returns the Config of --preflight-group-command: one process on each worker, with
+// the variables of the run's framework. If mpirun or the like starts the ranks, the processes get
+// the variables of PyTorch, which most test programs read.
+func (c Config) ForGroupCheck() Config {
+	switch c.FrameworkName() {
+	case "tensorflow", "jax", "paddle", "xgboost", "lightgbm", "mxnet", "plain":
+		c.Framework = c.FrameworkName()
+	default:
+		c.Framework = "torch"
+	}
+	c.Command = []string{"/bin/sh", "-c", c.GroupCheck}
+	c.ProcsPerWorker, c.LauncherSlots, c.LeastWorkers, c.MostWorkers = 1, 0, 0, 0
+	c.Success, c.Compat, c.OnlyRanks = "all", "", ""
+	return c
+}
+
 // Detected returns the framework of the command, or of the launcher that a script starts. It
 // returns "" if there is none.
 func (c Config) Detected() string {

@@ -18,6 +18,7 @@ type Config struct {
 
 	Selection
 	Limits
+	Checking
 	Launching
 	Printing
 	Rehearsal
@@ -62,6 +63,14 @@ type Limits struct {
 	KeepWorkers   bool            `flag:"keep-workers"` // do not tell the workers that the job is over
 	MaxRestarts   int             `flag:"max-restarts"` // maximum number of restarts of a failed run
 	RestartOn     string          `flag:"restart-on"`   // which failures are retried; "": retry.Default
+}
+
+// Checking says how to check workers before ranks start.
+type Checking struct {
+	Preflight  string        `flag:"preflight"`               // off, warn or fail: what to do with findings
+	Check      string        `flag:"preflight-command"`       // shell command for each worker; "": none
+	GroupCheck string        `flag:"preflight-group-command"` // shell command for all workers together; "": none
+	CheckTime  time.Duration `flag:"preflight-timeout"`       // how long each of these may take
 }
 
 // Launching says what to start where, and what decides the exit code.

@@ -133,6 +133,12 @@ func (c Config) validateTimes() error {
 			return failure.Usage("a time is written as 90s, 10m or 1h", "--%s=%s must not be negative", t.flag, t.d)
 		}
 	}
+	if c.CheckTime < time.Second {
+		return failure.Usage("--preflight-timeout=2m is the default", "--preflight-timeout=%s: must be at least 1s", c.CheckTime)
+	}
+	if c.Preflight == "off" && c.Check+c.GroupCheck != "" {
+		return failure.Usage("omit --preflight=off, or omit the command", "--preflight=off conflicts with a command to check workers")
+	}
 	if c.Lease < time.Second {
 		return failure.Usage("--lease=15m is the default", "--lease=%s is too short: a dropped link needs time to reconnect", c.Lease)
 	}
@@ -146,6 +152,7 @@ func (c Config) validateWords() error {
 	}{
 		{"--exit", string(c.Exit), []string{"", string(verdict.ExitStrict), string(verdict.ExitCommand)}},
 		{"--color", c.Color, []string{"", names.ColorAuto, names.ColorAlways, names.ColorNever}},
+		{"--preflight", c.Preflight, []string{"off", "warn", "fail"}},
 		{"--log-format", c.LogFormat, []string{"auto", "console", "json"}},
 		{"--log-level", c.LogLevel, []string{"debug", "info", "warn", "error"}},
 	} {

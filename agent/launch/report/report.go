@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/agent/check"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
@@ -35,6 +36,9 @@ type Report struct {
 	WaitMS    int64   `json:"wait_ms"`    // the wait for the workers
 	Hangs     int     `json:"hangs"`      // hangs that were reported
 	Stalls    []Stall `json:"stalls"`     // progress rules that fired, in order
+	// Preflight are the findings about workers and their network that are not ok, the worst first.
+	Preflight   []check.Finding `json:"preflight,omitempty"`
+	PreflightMS int64           `json:"preflight_ms"` // the checks before all attempts
 	// Blames say which ranks the others waited for, if that was seen.
 	Blames   []Blame        `json:"blames,omitempty"`
 	RunMS    int64          `json:"run_ms"` // run time of the command
@@ -44,6 +48,16 @@ type Report struct {
 	Stopped []StoppedRank `json:"stopped,omitempty"`
 
 	took map[string]bool // names of the workers that took part
+}
+
+// Checked adds the findings of a preflight that are not ok, and the time that it took.
+func (r *Report) Checked(found []check.Finding, took time.Duration) {
+	r.PreflightMS += took.Milliseconds()
+	for _, f := range found {
+		if f.Verdict != check.OK {
+			r.Preflight = append(r.Preflight, f)
+		}
+	}
 }
 
 // Stall is a rule for output lines that fired.

@@ -1,0 +1,140 @@
+//go:build linux
+
+package launch
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"hash/fnv"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/agent/check"
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/fleet"
+	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/agent/launch/preflight"
+	"github.com/musterhq/muster/exec/build"
+	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/exec/survey"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// preflight checks the workers of an attempt that have not been checked yet, and prints what is
+// wrong. With --preflight=fail a failed check ends the run. A signal ends the checks and the run.
+func (r *runner) preflight(ctx context.Context, a *attempt) error {
+	if r.cfg.Preflight == preflight.Off {
+		return nil
+	}
+	began := time.Now()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	looked := make(chan []check.Finding, 1)
+	r.wg.Go(func() {
+		q := r.question(ctx, a.plan)
+		q.Group = r.groupCheck(a)
+		if r.cfg.Preflight != preflight.Fail {
+			q.Ask.Command = "" // the start of the ranks says what is missing
+		}
+		looked <- r.checks.Look(ctx, q)
+	})
+	var found []check.Finding
+	for waiting := true; waiting; {
+		select {
+		case found = <-looked:
+			waiting = false
+		case sig := <-r.signals:
+			if err := fleet.ToldWhileWaiting(sig); err != nil {
+				r.hurry = true
+				return failure.New(failure.CodeOf(err), "", "told to stop by %v while the workers were checked", sig)
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	r.report.Checked(found, time.Since(began))
+	sentences := preflight.Sentences(found)
+	if r.cfg.Preflight == preflight.Fail && check.Worst(found) == check.Fail {
+		r.hurry = true
+		r.sayAll(sentences[1:])
+		return &failure.Failure{Code: names.ExitHopeless, Err: errors.New(sentences[0].Text), Way: sentences[0].Hint}
+	}
+	r.sayAll(sentences)
+	return nil
+}
+
+func (r *runner) sayAll(sentences []preflight.Sentence) {
+	for _, s := range sentences {
+		r.voice.Warn("%s", s.Text)
+		r.voice.Hint(s.Hint)
+	}
+}
+
+// doctor checks all workers of the current attempt again, for `agent doctor`. It returns each
+// finding as JSON.
+func (r *runner) doctor(ctx context.Context) (lines []string) {
+	q := r.question(ctx, r.broker.latest())
+	q.Again = true
+	for _, f := range r.checks.Look(ctx, q) {
+		text, err := json.Marshal(f)
+		if err != nil {
+			continue // impossible: a finding has only strings
+		}
+		lines = append(lines, string(text))
+	}
+	return lines
+}
+
+// question says what to check: the workers of a plan, and what its command needs.
+func (r *runner) question(ctx context.Context, planned plan.Plan) preflight.Question {
+	ranks := map[string]int{}
+	for _, p := range planned.Processes {
+		ranks[planned.Hosts[p.Worker].Name]++
+	}
+	mpi := len(planned.Processes) == 0 && names.IsMPIRun(r.cfg.Command[0])
+	job := check.Job{Framework: r.cfg.FrameworkName(), MPI: mpi, Agent: build.Version(), Ranks: len(planned.Processes)}
+	job.SharesMemory, job.Packages = mpi || check.SharesMemory(job.Framework), check.PackagesOf(job.Framework)
+	ask := wire.AskFactsRecord{Dir: r.cfg.Chdir, Packages: job.Packages, Versions: !r.cfg.IsFake()} // fake workers share one image
+	if len(planned.Processes) > 0 {
+		ask.Command = planned.Processes[0].Argv[0]
+	}
+	if mpi {
+		job.LauncherMPI = survey.Take(ctx, survey.Where{Root: "/", Env: os.Environ()}, wire.AskFactsRecord{Versions: true}).Versions["MPI library"]
+		for _, h := range planned.Hosts {
+			ranks[h.Name] = h.Slots
+			job.Ranks += h.Slots
+		}
+	}
+	id := fnv.New64a()
+	id.Write([]byte(r.id)) // never fails
+	q := preflight.Question{Job: job, Ask: ask, Seed: id.Sum64(), Command: r.cfg.Check, Limit: r.cfg.CheckTime}
+	standings, welcomes := r.links.Standings(), r.welcomes()
+	for _, h := range planned.Hosts {
+		s, ok := standings[h.Name]
+		if !ok {
+			continue
+		}
+		w, welcome := s.Worker, welcomes[h.Name]
+		one := check.Worker{Name: w.Name, Node: w.Node, Ranks: ranks[w.Name], GPUs: w.Devices, RDMA: w.RDMA, Agent: welcome.Version, Fake: r.cfg.IsFake()}
+		q.Subjects = append(q.Subjects, preflight.Subject{Worker: one, ID: cmp.Or(welcome.Instance, w.UID), Address: addressOf(w, welcome, r.cfg.Interface), Asker: s.Link, Run: runnerOn(s.Link, r.cfg)})
+	}
+	return q
+}
+
+// addressOf returns the address at which a worker listens for others: of the interface that the
+// user selects, else its own.
+func addressOf(w rendezvous.Worker, welcome wire.WelcomeRecord, which string) string {
+	if which == "" {
+		return w.IP
+	}
+	name, ok := plan.InterfaceOf(welcome.Interfaces, which)
+	if i := slices.IndexFunc(welcome.Interfaces, func(one wire.Interface) bool { return one.Name == name }); ok && i >= 0 && len(welcome.Interfaces[i].Addresses) > 0 {
+		return welcome.Interfaces[i].Addresses[0]
+	}
+	return w.IP
+}

@@ -1,0 +1,110 @@
+package preflight
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// ports returns the ports of n workers, of which some do not listen.
+func ports(n int, silent ...int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = 1000 + i
+	}
+	for _, i := range silent {
+		list[i] = 0
+	}
+	return list
+}
+
+// all returns the set of the first n numbers.
+func all(n int) map[int]bool {
+	set := map[int]bool{}
+	for i := range n {
+		set[i] = true
+	}
+	return set
+}
+
+// counts returns how often each unordered pair is in a plan, and in how many pairs each worker is.
+func counts(plan map[int][]int) (pairs map[[2]int]int, workers map[int]int) {
+	pairs, workers = map[[2]int]int{}, map[int]int{}
+	for from, list := range plan {
+		for _, to := range list {
+			pairs[[2]int{min(from, to), max(from, to)}]++
+			workers[from]++
+			workers[to]++
+		}
+	}
+	return pairs, workers
+}
+
+// TestEveryPairOnce checks that each pair of up to 64 workers connects once, without the workers
+// that do not listen.
+func TestEveryPairOnce(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 3, 16, 64} {
+		seed := rand.Uint64()
+		pairs, _ := counts(pairing(ports(n), all(n), seed, allPairs))
+		require.Len(t, pairs, n*(n-1)/2, "%d workers, seed %d", n, seed)
+		for p, times := range pairs {
+			require.Equal(t, 1, times, "%v, seed %d", p, seed)
+		}
+	}
+	_, workers := counts(pairing(ports(5, 1, 3), all(5), 7, allPairs))
+	require.Equal(t, map[int]int{0: 2, 2: 2, 4: 2}, workers)
+}
+
+// TestSample checks that each of many workers takes part in four pairs, and that the seed chooses.
+func TestSample(t *testing.T) {
+	seed := rand.Uint64()
+	pairs, workers := counts(pairing(ports(1000), all(1000), seed, allPairs))
+	require.Len(t, pairs, 2000, "seed %d", seed)
+	require.Len(t, workers, 1000)
+	for w, n := range workers {
+		require.Equal(t, 4, n, "worker %d, seed %d", w, seed)
+	}
+	again, _ := counts(pairing(ports(1000), all(1000), seed, allPairs))
+	require.Equal(t, pairs, again)
+	other, _ := counts(pairing(ports(1000), all(1000), seed+1, allPairs))
+	require.NotEqual(t, pairs, other)
+}
+
+// TestNewcomersAlone checks that a restart measures only pairs with a new worker.
+func TestNewcomersAlone(t *testing.T) {
+	pairs, _ := counts(pairing(ports(6), map[int]bool{2: true}, 1, allPairs))
+	require.Len(t, pairs, 5)
+	for p := range pairs {
+		require.Contains(t, p, 2)
+	}
+	for _, round := range rounds(ports(6), map[int]bool{2: true}, 1) {
+		pairs, _ := counts(round)
+		for p := range pairs {
+			require.Contains(t, p, 2)
+		}
+	}
+}
+
+// TestRounds checks that each worker takes part in at most one transfer at a time, and in several
+// altogether.
+func TestRounds(t *testing.T) {
+	for _, n := range []int{4, 5, 60, 61} {
+		seed := rand.Uint64()
+		list := rounds(ports(n), all(n), seed)
+		require.Len(t, list, transfers)
+		total := map[int]int{}
+		for _, round := range list {
+			_, workers := counts(round)
+			for w, times := range workers {
+				require.Equal(t, 1, times, "worker %d of %d, seed %d", w, n, seed)
+				total[w]++
+			}
+		}
+		require.Len(t, total, n)
+		for w, times := range total {
+			require.GreaterOrEqual(t, times, transfers-2, "worker %d of %d, seed %d", w, n, seed)
+		}
+	}
+	require.Empty(t, rounds(ports(3), all(3), 1))
+}
