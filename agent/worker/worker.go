@@ -142,6 +142,8 @@ func (r *role) run(ctx context.Context, ln *net.UnixListener, signals Signals) (
 		case session.Deaf:
 			r.leave(ctx, wire.ReasonFailed)
 			code, words = names.ExitBug, "launchers could no longer connect"
+		case session.Replaced:
+			code, words = names.ExitReplaced, "the launcher wants another worker in place of this one"
 		}
 	case s := <-signals.Stop:
 		code, words = r.stopped(ctx, s.(syscall.Signal), signals.Stop)

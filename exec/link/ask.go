@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -38,6 +39,31 @@ func (l *Link) Stacks(ctx context.Context, rec wire.AskRecord) (wire.AnswerRecor
 		}
 		return nil
 	})
+}
+
+// ErrNoNewest says that the worker's agent is too old to look up files.
+var ErrNoNewest = errors.New("the agent of the worker is too old to look up files")
+
+// Newest asks the worker when the newest file that matches a glob was last written; the zero time if
+// there is none. Errors are those of Ask, with ErrNoNewest instead of ErrNoAnswers.
+func (l *Link) Newest(ctx context.Context, glob string) (time.Time, error) {
+	answer, err := l.question(ctx, wire.AskRecord{Newest: glob}, func(w *wire.WelcomeRecord) error {
+		if !w.Newest {
+			return ErrNoNewest
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return time.Time{}, err
+	case answer.Newest == nil:
+		return time.Time{}, errors.New("the worker answered another question")
+	case answer.Newest.Error != "":
+		return time.Time{}, errors.New(answer.Newest.Error)
+	case answer.Newest.Seconds == 0:
+		return time.Time{}, nil
+	}
+	return time.Unix(answer.Newest.Seconds, answer.Newest.Nanos), nil
 }
 
 // question waits for a connection to a worker whose WELCOME fits, sends a question, and waits for

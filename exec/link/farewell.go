@@ -2,6 +2,7 @@ package link
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -58,7 +59,22 @@ func (f *farewell) confirm() bool {
 // or when it is lost and there is nothing left to stop. It returns an error when ctx ends. Run must
 // be running.
 func (l *Link) End(ctx context.Context, keep bool, grace time.Duration) error {
-	rec := wire.EndRecord{Keep: keep, GraceMillis: grace.Milliseconds()}
+	return l.end(ctx, wire.EndRecord{Keep: keep, GraceMillis: grace.Milliseconds()})
+}
+
+// ErrNotReplaced says that the worker's agent is too old to be replaced.
+var ErrNotReplaced = errors.New("the agent of the worker is too old to be replaced")
+
+// Replace is End for a worker whose place another one shall take: PID 1 exits with
+// names.ExitReplaced. The error is ErrNotReplaced, or that of End. The worker has been heard from.
+func (l *Link) Replace(ctx context.Context, grace time.Duration) error {
+	if w, known := l.Welcome(); known && !w.Replaces {
+		return ErrNotReplaced
+	}
+	return l.end(ctx, wire.EndRecord{Replace: true, GraceMillis: grace.Milliseconds()})
+}
+
+func (l *Link) end(ctx context.Context, rec wire.EndRecord) error {
 	l.mu.Lock()
 	confirmed := l.farewell.say(rec)
 	if c := l.current.get(); c != nil {

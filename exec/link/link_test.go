@@ -10,6 +10,7 @@ import (
 	"hash/fnv"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -218,6 +219,47 @@ func TestEndStopsEverythingAndTheWorker(t *testing.T) {
 	require.NoError(t, l.End(ctxFor(t), false, 100*time.Millisecond))
 	requireGone(t, pid)
 	require.Equal(t, session.JobOver, <-w.Server.Outcome())
+}
+
+// TestReplace checks that a worker that is to be replaced stops everything, and ends in another way
+// than at the end of a job.
+func TestReplace(t *testing.T) {
+	w := contract.NewWorker(t, nil)
+	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
+	_, pid := start(t, l, "(env -i setsid sleep 1000 >/dev/null 2>&1 & echo $!)")
+	require.NoError(t, l.End(ctxFor(t), true, 100*time.Millisecond), "as between two attempts")
+	require.NoError(t, l.Replace(ctxFor(t), 100*time.Millisecond))
+	requireGone(t, pid)
+	require.Equal(t, session.Replaced, <-w.Server.Outcome())
+}
+
+// TestAnOldWorkerStays checks that a worker whose WELCOME lacks these fields is not ended in the wrong
+// way, and is not asked for files.
+func TestAnOldWorkerStays(t *testing.T) {
+	l := contract.NewLink(t, newScripted(wire.ProtoMax), quietly)
+	linked(t, l)
+	require.ErrorIs(t, l.Replace(ctxFor(t), time.Second), link.ErrNotReplaced)
+	_, err := l.Newest(ctxFor(t), "*.pt")
+	require.ErrorIs(t, err, link.ErrNoNewest)
+}
+
+func TestNewest(t *testing.T) {
+	dir := t.TempDir()
+	w := contract.NewWorker(t, func(c *session.Config) { c.Dir = dir })
+	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
+	at, err := l.Newest(ctxFor(t), "*.pt")
+	require.NoError(t, err)
+	require.True(t, at.IsZero())
+	path, want := filepath.Join(dir, "1.pt"), time.Unix(1_700_000_000, 123)
+	require.NoError(t, os.WriteFile(path, nil, 0o644))
+	require.NoError(t, os.Chtimes(path, want, want))
+	for _, glob := range []string{"*.pt", path} {
+		at, err = l.Newest(ctxFor(t), glob)
+		require.NoError(t, err)
+		require.True(t, at.Equal(want), "%s: %s", glob, at)
+	}
+	_, err = l.Newest(ctxFor(t), path+"/*.pt")
+	require.ErrorContains(t, err, "not a directory")
 }
 
 func TestEndThatKeepsTheWorker(t *testing.T) {

@@ -24,6 +24,10 @@ const (
 	ExitForbidden = 77
 	// The run made no progress or broke a progress rule, and was stopped.
 	ExitHung = 79
+	// Several attempts in a row got no further than one before (--max-no-progress).
+	ExitNoProgress = 93
+	// agent worker: the launcher has given up this worker, so that its pod is replaced.
+	ExitReplaced = 94
 	// The command exists but cannot be executed.
 	ExitNotRunable = 126
 	// The command was not found.

@@ -117,7 +117,7 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 }
 
 func (s *Server) welcome(c *conn, proto int, h wire.HelloRecord) (wire.WelcomeRecord, error) {
-	w := wire.WelcomeRecord{Proto: proto, Version: s.cfg.Version, Instance: s.instance, Slots: s.cfg.Slots, Reports: true, Answers: true, Unpacks: true, AsksRanks: true, Stacks: true, Checks: true}
+	w := wire.WelcomeRecord{Proto: proto, Version: s.cfg.Version, Instance: s.instance, Slots: s.cfg.Slots, Reports: true, Answers: true, Unpacks: true, AsksRanks: true, Stacks: true, Checks: true, Replaces: true, Newest: true}
 	w.Hostname, _ = os.Hostname() // only for messages
 	w.Addresses, w.Interfaces = addresses(), interfaces()
 	w.NoRDMA, w.NoGPU = proc.NoRDMA("/sys/class"), proc.NoGPU("/dev")

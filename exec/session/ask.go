@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -33,6 +34,32 @@ func (o *observer) ask(c *conn, rec wire.AskRecord) {
 		o.answering = false
 		o.mu.Unlock()
 		c.record(wire.Answer, 0, answer)
+	})
+}
+
+// askNewest answers when the newest file that matches a glob was written. It has its own goroutine,
+// because a file system may hang. Until then, further such questions are not answered.
+func (o *observer) askNewest(c *conn, rec wire.AskRecord) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.searching {
+		return
+	}
+	o.searching = true
+	o.srv.wg.Go(func() {
+		var answer wire.NewestRecord
+		at, err := proc.Newest(o.srv.cfg.Dir, rec.Newest)
+		switch {
+		case err != nil:
+			answer.Error = err.Error()
+		case !at.IsZero():
+			answer.Seconds, answer.Nanos = at.Unix(), int64(at.Nanosecond())
+		}
+		o.mu.Lock()
+		o.searching = false
+		o.mu.Unlock()
+		c.record(wire.Answer, 0, wire.AnswerRecord{Seq: rec.Seq, Newest: &answer})
+		c.flush()
 	})
 }
 

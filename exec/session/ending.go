@@ -98,7 +98,11 @@ func (s *Server) endJob(c *conn, rec wire.EndRecord) error {
 		c.flush()
 		if !rec.Keep {
 			c.part() // the bridge dies with PID 1, and loses what it has not passed on yet
-			s.over(JobOver)
+			if rec.Replace {
+				s.over(Replaced)
+			} else {
+				s.over(JobOver)
+			}
 		}
 		s.mu.Lock()
 		s.owed--

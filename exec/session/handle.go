@@ -74,6 +74,8 @@ func (s *Server) ask(c *conn, rec wire.AskRecord) {
 		s.surveyor.listen(c, rec.Seq, *rec.Listen)
 	case rec.Dial != nil:
 		s.surveyor.dial(c, rec.Seq, *rec.Dial)
+	case rec.Newest != "":
+		s.observer.askNewest(c, rec)
 	default:
 		s.observer.ask(c, rec)
 	}

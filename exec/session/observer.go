@@ -41,6 +41,7 @@ type observer struct {
 	reports   []report           // for launchers that redial
 	reported  uint64             // Seq of the last one
 	answering bool               // a question is being answered
+	searching bool               // files are being looked up
 	stacking  bool               // a question about stacks is being answered
 }
 

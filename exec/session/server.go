@@ -61,6 +61,7 @@ const (
 	JobOver  Outcome = iota // the launcher said so
 	NoLaunch                // no launcher for Config.Await
 	Deaf                    // no connection can be accepted any longer
+	Replaced                // the launcher said so, and wants another worker in this one's place
 )
 
 // Server owns the sessions of one worker.

@@ -29,6 +29,10 @@ type AskRecord struct {
 	Facts  *AskFactsRecord  `json:"facts,omitempty"`
 	Listen *AskListenRecord `json:"listen,omitempty"`
 	Dial   *AskDialRecord   `json:"dial,omitempty"`
+	// Newest is a glob. The question is then only when the newest file that matches it was last
+	// written. A relative glob is below the working directory of sessions. Send it only to workers
+	// whose WELCOME says Newest.
+	Newest string `json:"newest,omitempty"`
 }
 
 // Values of AskRecord.Programs.
@@ -90,6 +94,16 @@ type AnswerRecord struct {
 	Port  int          `json:"port,omitempty"`
 	Pairs []PairRecord `json:"pairs,omitempty"`
 	Error string       `json:"error,omitempty"`
+	// Newest answers AskRecord.Newest.
+	Newest *NewestRecord `json:"newest,omitempty"`
+}
+
+// NewestRecord says when the newest of some files was last written.
+type NewestRecord struct {
+	Seconds int64 `json:"seconds,omitempty"` // since 1970; 0: there is no such file
+	Nanos   int64 `json:"nanos,omitempty"`   // within the second
+	// Error says why a file could not be looked up.
+	Error string `json:"error,omitempty"`
 }
 
 // StackRecord is the stack of a rank.

@@ -77,6 +77,10 @@ type WelcomeRecord struct {
 	AsksRanks bool `json:"asksRanks,omitempty"`
 	// Checks says that the worker answers AskRecord.Facts, Listen and Dial.
 	Checks bool `json:"checks,omitempty"`
+	// Replaces says that the worker knows EndRecord.Replace.
+	Replaces bool `json:"replaces,omitempty"`
+	// Newest says that the worker knows AskRecord.Newest.
+	Newest bool `json:"newest,omitempty"`
 }
 
 // Interface is a network interface of a worker.
@@ -162,6 +166,9 @@ type ParkRecord struct {
 type EndRecord struct {
 	Keep        bool  `json:"keep,omitempty"`
 	GraceMillis int64 `json:"graceMillis"`
+	// Replace makes PID 1 exit with names.ExitReplaced instead of 0, so that a controller makes
+	// another pod. Send it only to workers whose WELCOME says Replaces.
+	Replace bool `json:"replace,omitempty"`
 }
 
 // Reasons of an ExitRecord whose processes Muster has stopped.
