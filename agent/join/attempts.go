@@ -18,7 +18,7 @@ import (
 // whose order is then in o. Otherwise it returns the end of the job, or, on rank 0, the end of its
 // own part.
 func (l *lead) again(e retry.End, from origin, o *barrier.Order) *barrier.Order {
-	d := l.account.Decide(e)
+	d := l.account.Decide(e, time.Now())
 	one := tried(*o, e, from)
 	one.Counted = d.Counted
 	l.past = remember(l.past, one)
@@ -135,7 +135,7 @@ func (l *lead) inherit(table []barrier.Card, o *barrier.Order) *barrier.Order {
 	o.Past = text(l.past)
 	classes := l.account.Policy.On
 	allowed := retry.Account{Policy: retry.Policy{Max: l.cfg.MaxRestarts - o.Used, On: classes}}
-	d := allowed.Decide(retry.End{Code: names.ExitHopeless, Why: why, Lost: true, Lasted: retry.Brief})
+	d := allowed.Decide(retry.End{Code: names.ExitHopeless, Why: why, Lost: true, Lasted: retry.Brief}, time.Now())
 	if !d.Again {
 		end := &barrier.Order{Phase: barrier.PhaseOver, Attempt: newest.Attempt, Code: names.ExitHopeless, Why: why, Hint: d.Hint, Past: o.Past}
 		if d.Sentence != "" {

@@ -14,6 +14,9 @@ func account(t *testing.T, most int, list string) *Account {
 	return &Account{Policy: Policy{Max: most, On: classes}}
 }
 
+// start is when the run of each test starts.
+var start = time.Unix(1_700_000_000, 0)
+
 var (
 	killed    = End{Code: 137, Why: "rank 3 on worker-2 was killed by SIGKILL", Lasted: time.Hour}
 	preempted = End{Code: 143, Why: "worker-2 is being drained", Preempted: true, Lasted: time.Hour}
@@ -21,24 +24,24 @@ var (
 
 func TestAttemptsAreCounted(t *testing.T) {
 	a := account(t, 2, Default)
-	require.Equal(t, Decision{Again: true, Counted: true, Next: 1, Sentence: "attempt 2 of 3: rank 3 on worker-2 was killed by SIGKILL"}, a.Decide(killed))
-	require.Equal(t, "attempt 3 of 3: rank 3 on worker-2 was killed by SIGKILL", a.Decide(killed).Sentence)
-	require.Equal(t, Decision{Counted: true, Next: 3, Sentence: "no restart: all 3 attempts are used up"}, a.Decide(killed))
+	require.Equal(t, Decision{Again: true, Counted: true, Next: 1, Action: Restart, Sentence: "attempt 2 of 3: rank 3 on worker-2 was killed by SIGKILL"}, a.Decide(killed, start))
+	require.Equal(t, "attempt 3 of 3: rank 3 on worker-2 was killed by SIGKILL", a.Decide(killed, start).Sentence)
+	require.Equal(t, Decision{Counted: true, Next: 3, Sentence: "no restart: all 3 attempts are used up"}, a.Decide(killed, start))
 }
 
 func TestWithoutRestarts(t *testing.T) {
 	for _, e := range []End{killed, preempted, {Code: 76, Lost: true}} {
-		require.Equal(t, Decision{Counted: true, Next: 1}, account(t, 0, Default).Decide(e), "without restarts, no decision mentions them")
+		require.Equal(t, Decision{Counted: true, Next: 1}, account(t, 0, Default).Decide(e, start), "without restarts, no decision mentions them")
 	}
 }
 
 func TestPermanent(t *testing.T) {
 	for list, e := range map[string]End{"139": {Code: 139}, "oom": {Code: 137, OOM: true}, "1": {Code: 1}} {
-		d := account(t, 3, Default).Decide(e)
+		d := account(t, 3, Default).Decide(e, start)
 		require.False(t, d.Again)
 		require.Contains(t, d.Sentence, "permanent")
 		require.Equal(t, "--restart-on=+"+list+" adds it to what is retried by default", d.Hint)
-		d = account(t, 3, "+"+list).Decide(e)
+		d = account(t, 3, "+"+list).Decide(e, start)
 		require.True(t, d.Again, "the flag of the hint makes the failure retryable")
 	}
 }
@@ -46,22 +49,22 @@ func TestPermanent(t *testing.T) {
 func TestPreemptionUsesUpNothing(t *testing.T) {
 	a := account(t, 1, Default)
 	for i := range 100 {
-		d := a.Decide(preempted)
+		d := a.Decide(preempted, start)
 		require.True(t, d.Again)
 		require.False(t, d.Counted)
 		require.Equal(t, i+1, d.Next)
 	}
-	d := a.Decide(killed)
+	d := a.Decide(killed, start)
 	require.True(t, d.Again)
 	require.Equal(t, "attempt 102 of 102: "+killed.Why, d.Sentence)
-	require.Equal(t, "attempt 103 of 103: worker-2 is being drained; this does not count as a restart", a.Decide(preempted).Sentence)
-	require.False(t, a.Decide(killed).Again)
+	require.Equal(t, "attempt 103 of 103: worker-2 is being drained; this does not count as a restart", a.Decide(preempted, start).Sentence)
+	require.False(t, a.Decide(killed, start).Again)
 }
 
 func TestPreemptionCountsBeforeTheCode(t *testing.T) {
 	for _, e := range []End{{Code: 1}, {Code: 139}, {Code: 76, Lost: true}, {Code: 137, OOM: true}} {
 		e.Preempted, e.Lasted = true, time.Hour
-		d := account(t, 1, "130").Decide(e)
+		d := account(t, 1, "130").Decide(e, start)
 		require.True(t, d.Again)
 		require.False(t, d.Counted)
 	}
@@ -76,7 +79,7 @@ func TestNothingIsRetriedForEver(t *testing.T) {
 		for {
 			attempts++
 			require.LessOrEqual(t, attempts, 3+mostFree+1)
-			if !a.Decide(ends[attempts%len(ends)]).Again {
+			if !a.Decide(ends[attempts%len(ends)], start).Again {
 				break
 			}
 		}
@@ -91,19 +94,19 @@ func TestPause(t *testing.T) {
 	late.Lasted = Brief
 	var pauses []time.Duration
 	for range 9 {
-		pauses = append(pauses, a.Decide(soon).Pause/time.Second)
+		pauses = append(pauses, a.Decide(soon, start).Pause/time.Second)
 	}
 	require.Equal(t, []time.Duration{0, 1, 2, 4, 8, 16, 32, 60, 60}, pauses)
-	require.Zero(t, a.Decide(late).Pause)
-	require.Zero(t, a.Decide(soon).Pause)
-	d := a.Decide(soon)
+	require.Zero(t, a.Decide(late, start).Pause)
+	require.Zero(t, a.Decide(soon, start).Pause)
+	d := a.Decide(soon, start)
 	require.Equal(t, time.Second, d.Pause)
 	require.Equal(t, "attempt 13 of 101 in 1 s: "+killed.Why, d.Sentence)
 }
 
 func TestAskedFor(t *testing.T) {
 	var a Account
-	d := a.Decide(End{Code: 143, Why: "worker pi-3 joined", Asked: true})
-	require.Equal(t, Decision{Again: true, Next: 1, Sentence: "attempt 2 of 2: worker pi-3 joined"}, d)
-	require.False(t, a.Decide(killed).Again)
+	d := a.Decide(End{Code: 143, Why: "worker pi-3 joined", Asked: true}, start)
+	require.Equal(t, Decision{Again: true, Next: 1, Action: Restart, Sentence: "attempt 2 of 2: worker pi-3 joined"}, d)
+	require.False(t, a.Decide(killed, start).Again)
 }

@@ -3,7 +3,8 @@
 // uses it to restart a group, and so does `agent join`.
 //
 // It is pure and reads no clock. [Parse] reads the user's classes of ends. [Account.Decide] takes
-// the end of an attempt and returns a [Decision] with one sentence for people.
+// the end of an attempt and the time, and returns a [Decision] with one sentence for people. Rules
+// of the user come first: package rules reads them.
 //
 // It promises:
 //
@@ -11,9 +12,11 @@
 //     attempt ourselves for that purpose.
 //   - An end is retried only if its class is listed. Exit codes that are not listed
 //     are permanent: a program with a bug fails again.
-//   - A preempted, drained or evicted attempt uses up no restart. The exception is
-//     a long series of these without an attempt of [Brief] between them, so no
-//     sequence of ends is retried forever.
+//   - A preempted, drained, evicted or ignored attempt uses up no restart. The
+//     exception is a long series of these without an attempt of [Brief] between
+//     them, so no sequence of brief ends is retried forever.
+//   - An attempt whose progress is unknown, or that was preempted, never counts as
+//     one without progress.
 //   - Attempts that end soon after their start are followed by a pause: none after
 //     the first, then one second, doubled each time up to a minute.
 package retry

@@ -2,6 +2,7 @@ package config
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -34,5 +35,5 @@ func TestRestartsOfTheUser(t *testing.T) {
 	require.NoError(t, c.validateRestarts(), "the environment of a pod applies to many commands, so it is no error")
 	policy, err := Config{Limits: Limits{MaxRestarts: 2}}.Retries()
 	require.NoError(t, err)
-	require.True(t, (&retry.Account{Policy: policy}).Decide(retry.End{Code: 137}).Again)
+	require.True(t, (&retry.Account{Policy: policy}).Decide(retry.End{Code: 137}, time.Now()).Again)
 }
