@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // steps are the changes that one Reconcile makes to the pods.
@@ -80,8 +81,12 @@ func spent(job *v1alpha1.LaunchJob, launcher place) bool {
 
 // ended handles a worker whose container has ended before the launcher's. If the launcher's end is
 // not known yet, or if the launcher is to be replaced, it waits. Otherwise it replaces the worker,
-// as often as the user allows.
+// as often as the user allows. A worker that its launcher has given up is replaced at once.
 func (s *steps) ended(job *v1alpha1.LaunchJob, p *place, launcher place, now time.Time) {
+	if p.code == names.ExitReplaced { // its launcher waits for another pod, and counts restarts itself
+		s.replace(job, p, false, now)
+		return
+	}
 	if left := quietFor - now.Sub(p.ended); left > 0 {
 		s.again(left)
 		return
@@ -116,6 +121,8 @@ func (s *steps) note(job *v1alpha1.LaunchJob, p *place, now time.Time) {
 	}
 	why := p.why
 	switch {
+	case why == "" && p.stage == done && p.code == names.ExitReplaced:
+		why = "its launcher asked for another pod"
 	case why == "" && p.stage == forgotten:
 		why = "deleted, but its node does not confirm it"
 	case why == "":
