@@ -94,7 +94,9 @@ func (b builder) told(verb settings.Verb) (all []setting) {
 	values := settings.Values(b.job.Spec)
 	delete(values, "workers") // it counts the pods of all roles
 	if values["roles"] = roleList(b.job); maxRestarts(b.job) == 0 {
-		delete(values, "restart-on")
+		for _, name := range []string{"restart-on", "restart-policy", "max-restarts-per", "max-no-progress", "progress-file"} {
+			delete(values, name)
+		}
 	}
 	for s := range settings.Of(verb) {
 		if value := values[s.Name]; value != "" {

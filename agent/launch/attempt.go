@@ -169,7 +169,9 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	s.Alone.Testify(&e)
 	r.tally.Testify(&e)
 	r.tees.Drain(r.voice)
-	e.Words, e.Own = wordsOf(a.words.Ends(), a.plan.Hosts), a.plan.Own != nil
+	if e.Own = a.plan.Own != nil; r.judgesWords() {
+		e.Words = wordsOf(a.words.Ends(), a.plan.Hosts)
+	}
 	s.Pardon(&e)
 	if e.Rule == verdict.ExitScript {
 		e = e.Latest()
@@ -194,6 +196,10 @@ func (r *runner) pronounce(a *attempt, d retry.Decision) {
 	if d.Sentence != "" {
 		r.voice.Warn("%s", d.Sentence)
 		r.voice.Hint(d.Hint)
+	}
+	if d.Code != 0 {
+		r.report.Exit = d.Code
+		r.verdict = verdict.Verdict{Code: d.Code, Why: strings.TrimSuffix(d.Sentence+"; the last attempt: "+a.verdict.Why, "; the last attempt: ")}
 	}
 	r.conclude()
 }

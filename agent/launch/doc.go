@@ -10,8 +10,9 @@
 //	                facts about this machine that a plan depends on
 //	run.go          the run: its fleet, its loop, and its teardown
 //	fleet           the workers of a cluster or of this machine, and a link to each
-//	loop.go         runs one attempt after the other: ends.go says how one ended,
-//	                agent/retry decides whether to restart, restart.go prepares the restart
+//	loop.go         runs one attempt after the other: ends.go and detail.go say how one
+//	                ended, agent/retry decides whether to restart, restart.go prepares the
+//	                restart, and replace.go ends workers that others replace
 //	attempt.go      one attempt: plan, run, judge; elastic_run.go spreads the news of
 //	                workers that join or leave
 //	plan            hosts, environment and processes of an attempt
@@ -49,7 +50,7 @@
 // If the user's command may start mpiruns, its standard output and standard error become pipes of
 // ours where ours are pipes, sockets or files. They become a single pipe if ours are the same file.
 // Bytes pass through unchanged. A terminal stays the command's own, unless --metric needs its
-// output or a progress rule needs both streams.
+// output, or a progress rule or a rule about output needs both streams.
 //
 // Run does not rewrite a command's arguments or its output. If the user has set one of our
 // variables, Run keeps the user's value and warns.
@@ -78,7 +79,8 @@
 //
 // With --max-restarts, a failed run restarts in place. The next attempt starts when PID 1 of every
 // worker that is not lost has confirmed that nothing of the last attempt runs there. It uses other
-// ports than earlier attempts, and replacements for lost workers. docs/guides/restart.md has the rules.
+// ports than earlier attempts, and replacements for lost workers. A rule may replace more workers:
+// Run ends these in such a way that their pods fail. docs/guides/restart.md has the rules.
 //
 // With --min-workers, workers may join and leave (docs/guides/elastic.md). Plan, hostfiles and the
 // broker's table follow, and each is complete at any moment. A group that cannot adapt restarts. A

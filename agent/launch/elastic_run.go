@@ -30,8 +30,8 @@ func (r elastic) enroll(working context.Context, a *attempt) {
 }
 
 // next waits until there are enough workers, and returns all that exist.
-func (r elastic) next(ctx, working context.Context, _ *attempt, gone []string) ([]rendezvous.Worker, error) {
-	return r.replace(ctx, working, gone, r.fleet.Reassemble)
+func (r elastic) next(ctx, working context.Context, _ *attempt, gone, given []string) ([]rendezvous.Worker, error) {
+	return r.replace(ctx, working, gone, given, r.fleet.Reassemble)
 }
 
 // adapt updates everything after a change of the workers. takes means that processes are started on

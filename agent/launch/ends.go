@@ -85,7 +85,7 @@ func (a *attempt) origin() (worker, rank string) {
 	starved, isKnown := verdict.StarvedRank(e)
 	switch {
 	case a.stalled():
-		return "", *a.watcher.Stalled
+		return a.guilty(*a.watcher.Stalled), *a.watcher.Stalled
 	case a.verdict.Code == 0, ill && trouble.Likely == verdict.OfHost && len(e.Lost) == 0:
 		return "", ""
 	case a.result.Cause != nil:
@@ -103,6 +103,17 @@ func (a *attempt) origin() (worker, rank string) {
 		return s.Bad[0].Worker, ""
 	}
 	return "", ""
+}
+
+// guilty returns the worker of the rank that broke a progress rule. It returns "" if the rank is not
+// at fault, or if a command in the launcher has started it.
+func (a *attempt) guilty(rank string) string {
+	for _, p := range a.plan.Processes {
+		if a.watcher.Guilty && p.Label == rank {
+			return a.plan.Hosts[p.Worker].Name
+		}
+	}
+	return ""
 }
 
 // rankIn returns "rank 3" if the description of a rank's end begins with it, else "".

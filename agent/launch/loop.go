@@ -62,7 +62,7 @@ func (r *runner) decide(ctx context.Context, a *attempt) retry.Decision {
 		a.verdict, a.said = v, false
 	}
 	if (a.verdict.Code != 0 || a.endedToRestart()) && !a.watcher.Over() && ctx.Err() == nil && !r.links.Superseded() && r.lostOutput.Err() == nil {
-		d = r.account.Decide(a.end(), time.Now())
+		d = r.account.Decide(r.endOf(ctx, a), time.Now())
 	}
 	tried := a.record(d.Counted)
 	tried.Words = strings.TrimPrefix(r.epilogue, "\n")

@@ -16,7 +16,8 @@ type membership interface {
 	// enroll prepares an attempt that is about to start.
 	enroll(working context.Context, a *attempt)
 	// next returns the workers of the attempt after a. gone are workers of a that cannot take part.
-	next(ctx, working context.Context, a *attempt, gone []string) ([]rendezvous.Worker, error)
+	// given are those of them that we have given up, so that others take their places.
+	next(ctx, working context.Context, a *attempt, gone, given []string) ([]rendezvous.Worker, error)
 }
 
 func (r *runner) membershipOf(cfg config.Config) membership {
@@ -32,9 +33,9 @@ type fixed struct{ *runner }
 func (fixed) enroll(context.Context, *attempt) {}
 
 // next waits until lost workers are replaced.
-func (r fixed) next(ctx, working context.Context, a *attempt, gone []string) ([]rendezvous.Worker, error) {
+func (r fixed) next(ctx, working context.Context, a *attempt, gone, given []string) ([]rendezvous.Worker, error) {
 	if len(gone) == 0 {
 		return a.workers, nil
 	}
-	return r.replace(ctx, working, gone, r.fleet.Replace)
+	return r.replace(ctx, working, gone, given, r.fleet.Replace)
 }

@@ -53,8 +53,12 @@ func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decis
 		return nil, err
 	}
 	gone := r.gone(ctx, a)
+	given, err := r.giveUp(ctx, working, a, d.Action, gone)
+	if err != nil {
+		return nil, err
+	}
 	r.tally.Again()
-	return r.membership.next(ctx, working, a, gone)
+	return r.membership.next(ctx, working, a, append(gone, given...), given)
 }
 
 // clear tells every worker to end all that runs on it. It returns when each worker that is not lost
@@ -157,11 +161,12 @@ func (r *runner) gone(ctx context.Context, a *attempt) []string {
 	return gone
 }
 
-// replace returns the workers with which wait ends, a method of the fleet. gone are lost workers.
-func (r *runner) replace(ctx, working context.Context, gone []string, wait func(ctx, working context.Context, v fleet.Vacancies) ([]rendezvous.Worker, error)) ([]rendezvous.Worker, error) {
+// replace returns the workers with which wait ends, a method of the fleet. gone are workers that are
+// lost or given up, and given those that are given up.
+func (r *runner) replace(ctx, working context.Context, gone, given []string, wait func(ctx, working context.Context, v fleet.Vacancies) ([]rendezvous.Worker, error)) ([]rendezvous.Worker, error) {
 	waited := time.Now()
 	defer func() { r.report.WaitMS += time.Since(waited).Milliseconds() }()
-	v := fleet.Vacancies{Names: gone, Past: fleet.NewPast(gone, r.links.Standings()), Shot: r.shot}
+	v := fleet.Vacancies{Names: gone, Given: given, Past: fleet.NewPast(gone, r.links.Standings()), Shot: r.shot}
 	r.absent.Pods(v.Past.Pods)
 	r.links.Forget(gone)
 	workers, err := wait(ctx, working, v)

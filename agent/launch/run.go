@@ -29,6 +29,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/agent/retry"
+	"github.com/musterhq/muster/agent/retry/rules"
 	"github.com/musterhq/muster/exec/build"
 	"github.com/musterhq/muster/exec/heed"
 	"github.com/musterhq/muster/exec/reap"
@@ -47,6 +48,7 @@ type runner struct {
 	broker     *service // nil: it does not serve yet
 	ports      *plan.Ports
 	account    retry.Account
+	rules      *rules.Set // of account
 	absent     *supervise.Absent
 	begun      time.Time           // when the first attempt's processes were started
 	shot       rendezvous.Snapshot // the latest snapshot of the pods
@@ -69,6 +71,8 @@ type means struct {
 	agent   string
 	id      string // of this run; marks its processes
 	place   files.Place
+	// container is the launcher's own in its pod; "": unknown, or there is no pod.
+	container string
 }
 
 // outcome holds the results of a run.
@@ -138,6 +142,9 @@ func Run(ctx context.Context, cfg config.Config, streams console.Streams, log *s
 		if err = checkOutfiles(cfg); err != nil {
 			cfg.Report = "" // it may be the file that cannot be written
 		}
+	}
+	if err == nil {
+		r.rules, err = cfg.Rules()
 	}
 	if err == nil {
 		err = r.run(ctx)
@@ -242,6 +249,7 @@ func (r *runner) findCluster(ctx, working context.Context) error {
 	if r.cfg, err = r.cfg.WithPodGrace(k.Grace); err != nil {
 		return err
 	}
+	r.container = k.Container
 	r.links = fleet.NewLinks(k, k.Gate, r.hello(epoch), r.cfg.Lease, r.log, r.tally)
 	r.links.Voice = r.voice
 	c := fleet.NewCluster(fleet.Cluster{Config: r.cfg, Kube: k, Links: r.links, Fit: r.fit, Voice: r.voice, Stderr: r.streams.Err, Signals: r.signals})

@@ -111,13 +111,22 @@ func (r *runner) commandLine(ctx context.Context, planned plan.Plan, env []strin
 	return append(append(append([]string(nil), argv[0]), option...), argv[1:]...), nil
 }
 
-// listen returns Words for a command whose end is judged by its mpiruns, and nil for other
-// commands.
+// listen returns Words for a command whose end is judged by its mpiruns, or whose output a rule of
+// --restart-policy asks about. It returns nil for other commands.
 func (r *runner) listen() *console.Words {
-	if rule := r.cfg.Rule(); rule != verdict.ExitStrict && rule != verdict.ExitScript {
+	if r.rules.AsksOutput() {
+		return &console.Words{All: true}
+	}
+	if !r.judgesWords() {
 		return nil
 	}
 	return &console.Words{}
+}
+
+// judgesWords reports whether what mpiruns print may count in the verdict.
+func (r *runner) judgesWords() bool {
+	rule := r.cfg.Rule()
+	return rule == verdict.ExitStrict || rule == verdict.ExitScript
 }
 
 // wordsOf adds to each end the worker of its host.

@@ -13,6 +13,8 @@
 // A number that shrinks has not grown. Only Reset, for a restart of the job, allows smaller numbers
 // again.
 //
+// Peak returns the largest numbers of an attempt, so that a caller can compare attempts.
+//
 // A fail-on rule fires on the first line that matches.
 //
 // A line ends with a line feed or a carriage return, so the states of a progress bar are lines.

@@ -22,6 +22,7 @@ type Watch struct {
 	states [][]state // by rule and, for rules by rank, by rank
 	index  []map[int]int
 	failed []Verdict // that Look has not returned yet
+	peaks  []numbers // by rule: the largest captured numbers of any rank; Reset keeps them
 }
 
 // state is the state of a rule, for the job or for one rank.
@@ -42,7 +43,7 @@ type state struct {
 // Begin starts to watch a job of ranks 0 to ranks-1. If ranks is 0 they are not known, and each is
 // watched from its first matching line on.
 func (s *Set) Begin(now time.Time, ranks int) *Watch {
-	w := &Watch{set: s, ranks: ranks}
+	w := &Watch{set: s, ranks: ranks, peaks: make([]numbers, len(s.rules))}
 	w.Reset(now)
 	return w
 }
@@ -116,6 +117,9 @@ func (w *Watch) matched(i, rank int, line []byte, match []int, now time.Time) (n
 		if !any || s.best != nil && !found.exceeds(s.best) {
 			return false
 		}
+		if w.peaks[i] == nil || found.exceeds(w.peaks[i]) {
+			w.peaks[i] = append(w.peaks[i][:0], found...)
+		}
 		s.best = append(s.best[:0], found...)
 	}
 	s.since, s.moved = now, true
@@ -152,6 +156,26 @@ func (w *Watch) Ended(rank int) {
 			w.states[i][at].over = true
 		}
 	}
+}
+
+// Peak is the position that an attempt has reached by the numbers of a rule.
+type Peak struct {
+	Rule    Rule
+	Numbers []float64 // compared from left to right; NaN for text that is no number; empty: none yet
+	Text    string    // the numbers for people: "2, 1200"
+}
+
+// Peak returns the largest numbers that the first rule with numbers has captured since Begin. It
+// returns false if no expect rule captures numbers.
+func (w *Watch) Peak() (Peak, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, r := range w.set.rules {
+		if r.Expect != "" && r.re.NumSubexp() > 0 {
+			return Peak{Rule: r.Rule, Numbers: slices.Clone(w.peaks[i]), Text: w.peaks[i].text()}, true
+		}
+	}
+	return Peak{}, false
 }
 
 // Excuse restarts the clocks of all rules and keeps the last lines. Call it after a time in which

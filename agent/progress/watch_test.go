@@ -131,3 +131,28 @@ func TestRankName(t *testing.T) {
 	require.Equal(t, "rank 2", Verdict{Rank: NoRank, From: 2, Line: "x"}.RankName())
 	require.Empty(t, Verdict{Rank: NoRank}.RankName())
 }
+
+// TestPeak checks that the peak is the largest number of any rank, and survives Reset.
+func TestPeak(t *testing.T) {
+	set, err := Compile([]Rule{{FailOn: "nan"}, {Expect: "saved", Within: time.Hour}, {Expect: `epoch (\d+) step (\d+)`, Within: time.Hour, ByRank: true}})
+	require.NoError(t, err)
+	w := set.Begin(start, 2)
+	peak, ok := w.Peak()
+	require.True(t, ok)
+	require.Empty(t, peak.Numbers)
+	require.Equal(t, `expect 'epoch (\d+) step (\d+)'`, peak.Rule.Name())
+	for _, line := range []string{"epoch 1 step 9", "epoch 2 step 1"} {
+		w.Feed(0, []byte(line), start)
+	}
+	w.Feed(1, []byte("epoch 1 step 7"), start)
+	w.Reset(start)
+	w.Feed(1, []byte("epoch 1 step 8"), start)
+	peak, _ = w.Peak()
+	require.Equal(t, []float64{2, 1}, peak.Numbers)
+	require.Equal(t, "2, 1", peak.Text)
+
+	set, err = Compile([]Rule{{FailOn: `nan (\d+)`}, {Expect: "saved", Within: time.Hour}})
+	require.NoError(t, err)
+	_, ok = set.Begin(start, 2).Peak()
+	require.False(t, ok, "no rule that expects lines captures a number")
+}

@@ -37,6 +37,7 @@ const (
 	Switch   Kind = "switch"   // a bool
 	Names    Kind = "names"    // a []string, given once, separated by commas
 	Repeated Kind = "repeated" // a []string, given once for each entry
+	List     Kind = "list"     // a string, a list of rules as JSON
 	Rule     Kind = "rule"     // part of a progress rule: the order on the command line matters
 )
 

@@ -27,7 +27,7 @@ func kindOf(field any) []settings.Kind {
 	case *bool:
 		return []settings.Kind{settings.Switch}
 	case *string:
-		return []settings.Kind{settings.Text}
+		return []settings.Kind{settings.Text, settings.List}
 	case *time.Duration:
 		return []settings.Kind{settings.Duration}
 	case *[]string:

@@ -54,27 +54,26 @@ type Request struct {
 	Chief     bool
 	Evaluator bool
 
-	WorkingDir  string
-	Shell       string
-	Framework   string `flag:"framework"`
-	Launcher    *bool  // nil: as the framework needs it
-	RankTags    bool   // put the rank before each line of mpirun's output
-	Delivery    string
-	AgentImage  string
-	MaxRestarts int             `flag:"max-restarts"`
-	RestartOn   string          `flag:"restart-on"`
-	Success     string          `flag:"success"`
-	HangAfter   time.Duration   `flag:"hang-after"`
-	Preflight   string          `flag:"preflight"`
-	Check       string          `flag:"preflight-command"`
-	GroupCheck  string          `flag:"preflight-group-command"`
-	CheckTime   time.Duration   `flag:"preflight-timeout"`
-	HangAction  string          `flag:"hang-action"`
-	ExitWithin  time.Duration   `flag:"exit-within"`
-	Progress    []progress.Word `flag:"progress"` // flags of progress rules, in their order
-	ActiveFor   time.Duration   // --active-deadline
-	CleanPods   string
-	Run         Run
+	WorkingDir string
+	Shell      string
+	Framework  string `flag:"framework"`
+	Launcher   *bool  // nil: as the framework needs it
+	RankTags   bool   // put the rank before each line of mpirun's output
+	Delivery   string
+	AgentImage string
+	Restarts
+	Success    string          `flag:"success"`
+	HangAfter  time.Duration   `flag:"hang-after"`
+	Preflight  string          `flag:"preflight"`
+	Check      string          `flag:"preflight-command"`
+	GroupCheck string          `flag:"preflight-group-command"`
+	CheckTime  time.Duration   `flag:"preflight-timeout"`
+	HangAction string          `flag:"hang-action"`
+	ExitWithin time.Duration   `flag:"exit-within"`
+	Progress   []progress.Word `flag:"progress"` // flags of progress rules, in their order
+	ActiveFor  time.Duration   // --active-deadline
+	CleanPods  string
+	Run        Run
 }
 
 // Job returns the object. Errors are *failure.Failure with exit code 64.
@@ -117,8 +116,8 @@ func (r Request) Job() (*v1alpha1.LaunchJob, error) {
 	if r.ShmSize != "" {
 		job.Spec.Shm = new(v1alpha1.Size(r.ShmSize))
 	}
-	if r.MaxRestarts > 0 {
-		job.Spec.RestartPolicy = &v1alpha1.RestartPolicy{MaxRestarts: int32(r.MaxRestarts), RestartOn: r.RestartOn}
+	if err := r.restarts(job); err != nil {
+		return nil, err
 	}
 	job.Spec.Success = r.Success
 	if err := r.Run.apply(job); err != nil {

@@ -61,6 +61,7 @@ func requests() map[string]Request {
 			r.ShmSize, r.HostNetwork, r.Gang, r.MaxRestarts = "1Gi", true, "coscheduling", 3
 			r.Tolerations = []string{"all", "gpu", "gpu=yes:NoSchedule", "spot:NoExecute", "a=b:NoExecute,Exists"}
 			r.Selectors, r.Labels, r.Annotations = []string{"disk=ssd"}, []string{"team=vision"}, []string{"example.com/note=a=b"}
+			r.RestartPolicy, r.MaxRestartsPer, r.MaxNoProgress, r.ProgressFile = `[{"signals":["kill"],"exitCodes":[42],"causes":["oom"],"output":"NCCL","container":"main","action":"replace-worker"},{"action":"fail"}]`, "6/1h", 5, "/data/*.pt"
 			r.RestartOn, r.Success, r.HangAfter, r.HangAction, r.ExitWithin = "+hang", "all", 90e9, "stop", 300e9
 			r.Progress = []progress.Word{{Flag: "expect", Value: `step (\d+)`}, {Flag: "within", Value: "10m"}, {Flag: "first-within", Value: "1h"}, {Flag: "expect-by", Value: "rank"}, {Flag: "progress-action", Value: "stop"}, {Flag: "fail-on", Value: "loss.*nan"}}
 			r.Preflight, r.Check, r.GroupCheck, r.CheckTime = "fail", "nvidia-smi -L", "python allreduce.py", 300e9
@@ -139,6 +140,12 @@ func TestMistakes(t *testing.T) {
 		"--hang-action=kill":                                     func(r *Request) { r.HangAfter, r.HangAction = 60e9, "kill" },
 		"--hang-after=0s":                                        func(r *Request) { r.HangAction = "stop" },
 		"--restart-on=oom requires --max-restarts":               func(r *Request) { r.RestartOn = "oom" },
+		"--max-no-progress=3 requires --max-restarts":            func(r *Request) { r.MaxNoProgress = 3 },
+		"--progress-file requires a launcher":                    func(r *Request) { r.MaxRestarts, r.ProgressFile = 1, "x" },
+		"--restart-policy is not a list of rules":                func(r *Request) { r.Launcher, r.MaxRestarts, r.RestartPolicy = new(true), 1, "oom" },
+		"--max-restarts-per=6: want NUMBER/TIME":                 func(r *Request) { r.Launcher, r.MaxRestarts, r.MaxRestartsPer = new(true), 1, "6" },
+		"--max-no-progress=1001: want 0 to 1000":                 func(r *Request) { r.Launcher, r.MaxRestarts, r.MaxNoProgress = new(true), 1, 1001 },
+		"--progress-file=[: syntax error in pattern":             func(r *Request) { r.Launcher, r.MaxRestarts, r.ProgressFile = new(true), 1, "[" },
 		"--max-restarts=-1":                                      func(r *Request) { r.MaxRestarts = -1 },
 		"--working-dir=root":                                     func(r *Request) { r.WorkingDir = "root" },
 		"--delivery=image: unknown value":                        func(r *Request) { r.Delivery = "image" },

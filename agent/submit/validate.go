@@ -68,8 +68,6 @@ func (r Request) validate() error {
 func (r Request) together() error {
 	wrong := failure.Usage
 	switch {
-	case r.RestartOn != "" && r.MaxRestarts == 0:
-		return wrong("--max-restarts=3", "--restart-on=%s requires --max-restarts", r.RestartOn)
 	case r.Gang == kueue && r.Queue == "":
 		return wrong("--queue=NAME is a LocalQueue of the namespace", "--gang=kueue requires --queue")
 	case r.Queue != "" && r.Gang != "" && r.Gang != volcano && r.Gang != kueue:

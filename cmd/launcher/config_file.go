@@ -154,6 +154,10 @@ func values(flag *pflag.Flag, value any) ([]string, error) {
 		text, err := json.Marshal(value)
 		return []string{string(text)}, err
 	}
+	if _, isList := flag.Value.(listFlag); isList {
+		text, err := json.Marshal(value)
+		return []string{string(text)}, err
+	}
 	many := strings.HasSuffix(flag.Value.Type(), "Array") || strings.HasSuffix(flag.Value.Type(), "Slice")
 	var words []string
 	switch v := value.(type) {

@@ -73,6 +73,7 @@ const exitCodes = `exit codes
   77        the launcher lacks a permission
   79        the run was stopped because it hung or broke a progress rule (--hang-action,
             --progress-action, --exit-within)
+  93        several attempts in a row made no progress (--max-no-progress)
   126, 127  the command cannot be run, or was not found
   128+n     killed by signal n
 `

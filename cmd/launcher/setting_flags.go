@@ -7,6 +7,21 @@ import (
 	"github.com/musterhq/muster/agent/settings"
 )
 
+// listFlag is a flag whose value is a list of rules as JSON.
+type listFlag struct{ text *string }
+
+// String implements pflag.Value.
+func (f listFlag) String() string { return "" }
+
+// Set implements pflag.Value.
+func (f listFlag) Set(value string) error {
+	*f.text = value
+	return nil
+}
+
+// Type implements pflag.Value.
+func (f listFlag) Type() string { return "string" }
+
 // settingFlags adds the flags of a verb, by group, for the fields of target. A setting without a
 // field in target becomes a separate flag.
 func settingFlags(groups *[]group, verb settings.Verb, target any) {
@@ -20,6 +35,10 @@ func settingFlags(groups *[]group, verb settings.Verb, target any) {
 		case *bool:
 			set.BoolVarP(p, s.Name, s.Short, *p, use.Help)
 		case *string:
+			if s.Kind == settings.List {
+				set.Var(listFlag{p}, s.Name, use.Help)
+				break
+			}
 			set.StringVarP(p, s.Name, s.Short, *p, use.Help)
 		case *time.Duration:
 			set.DurationVarP(p, s.Name, s.Short, *p, use.Help)

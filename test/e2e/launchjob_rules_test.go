@@ -91,6 +91,31 @@ func TestLaunchJobMistakes(t *testing.T) {
 			at(o, "spec")["restartPolicy"] = map[string]any{"maxRestarts": 1, "restartOn": "sometimes"}
 		},
 			"want exit codes (1 to 255)"},
+		"rules without restarts": {func(o map[string]any) {
+			at(o, "spec")["restartPolicy"] = map[string]any{"rules": []any{map[string]any{"action": "Fail"}}}
+		}, "of restartPolicy require maxRestarts"},
+		"rules without a launcher": {func(o map[string]any) {
+			delete(at(o, "spec"), "launcher")
+			at(o, "spec")["framework"], at(o, "spec")["restartPolicy"] = "torch", map[string]any{"maxRestarts": 1, "rules": []any{map[string]any{"action": "Fail"}}}
+		}, "of restartPolicy require a launcher"},
+		"the action of a rule": {func(o map[string]any) {
+			at(o, "spec")["restartPolicy"] = map[string]any{"maxRestarts": 1, "rules": []any{map[string]any{"action": "retry"}}}
+		}, `supported values: "Restart", "ReplaceWorker", "RestartPods", "Fail", "Ignore"`},
+		"the cause of a rule": {func(o map[string]any) {
+			at(o, "spec")["restartPolicy"] = map[string]any{"maxRestarts": 1, "rules": []any{map[string]any{"action": "Fail", "causes": []any{"nan"}}}}
+		}, `supported values: "oom", "lost", "infra", "preflight", "hang", "stall", "drain"`},
+		"the output of a rule": {func(o map[string]any) {
+			at(o, "spec")["restartPolicy"] = map[string]any{"maxRestarts": 1, "rules": []any{map[string]any{"action": "Fail", "output": "("}}}
+		}, "output is not a regular expression"},
+		"the exit code of a rule": {func(o map[string]any) {
+			at(o, "spec")["restartPolicy"] = map[string]any{"maxRestarts": 1, "rules": []any{map[string]any{"action": "Fail", "exitCodes": []any{0}}}}
+		}, "spec.restartPolicy.rules[0].exitCodes[0]"},
+		"the signal of a rule": {func(o map[string]any) {
+			at(o, "spec")["restartPolicy"] = map[string]any{"maxRestarts": 1, "rules": []any{map[string]any{"action": "Fail", "signals": []any{"KILLED"}}}}
+		}, "spec.restartPolicy.rules[0].signals[0]"},
+		"a limit by time": {func(o map[string]any) {
+			at(o, "spec")["restartPolicy"] = map[string]any{"maxRestarts": 1, "maxRestartsPer": "6"}
+		}, "want NUMBER/TIME, as in 6/1h"},
 		"elastic":         {func(o map[string]any) { at(o, "spec")["elastic"] = map[string]any{"min": 3, "max": 2} }, "elastic.min is more than elastic.max"},
 		"workers outside": {func(o map[string]any) { at(o, "spec")["elastic"] = map[string]any{"min": 3, "max": 4} }, "workers must be between elastic.min and elastic.max"},
 		"a time":          {func(o map[string]any) { at(o, "spec")["hangAfter"] = "10 minutes" }, "want a time such as 90s, 10m or 1h"},

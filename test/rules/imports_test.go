@@ -53,7 +53,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/stacks":     {"exec"},
 		"agent/group":      append([]string{"agent/framework", "exec"}, leaves...),
 		"agent/launch":     append([]string{"agent/check", "agent/failure", "agent/group", "agent/metrics", "agent/notice", "agent/outfile", "agent/progress", "agent/retry", "agent/settings", "agent/stacks"}, roles...),
-		"agent/submit":     append([]string{"agent/api", "agent/failure", "agent/framework", "agent/progress"}, leaves...),
+		"agent/submit":     append([]string{"agent/api", "agent/failure", "agent/framework", "agent/progress", "agent/retry"}, leaves...),
 		"agent/jobs":       append([]string{"agent/api", "agent/failure", "agent/framework", "agent/metrics", "agent/outfile", "exec"}, leaves...),
 		"agent/worker":     roles,
 		"agent/join":       append([]string{"agent/worker", "agent/failure", "agent/group", "agent/outfile", "agent/retry", "agent/settings"}, roles...),

@@ -12,6 +12,65 @@ type RestartPolicy struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[+-]?([1-9][0-9]{0,2}|lost|infra|oom|hang|stall|any)(,[+-]?([1-9][0-9]{0,2}|lost|infra|oom|hang|stall|any))*$')",message="want exit codes (1 to 255), lost, infra, oom, hang, stall or any, as in 137,lost; +1,-143 changes the default"
 	RestartOn string `json:"restartOn,omitempty"`
+	// Rules that decide before restartOn, as in agent run --restart-policy. The first rule that matches decides.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Rules []RestartRule `json:"rules,omitempty"`
+	// A limit by time besides maxRestarts: 6/1h allows six restarts in an hour.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,5}/[1-9][0-9]*(s|m|h)$')",message="want NUMBER/TIME, as in 6/1h"
+	MaxRestartsPer string `json:"maxRestartsPer,omitempty"`
+	// The job ends with 93 after this many attempts in a row without progress: by the number of an expect rule, progressFile, or time of life. Default: 3 with progressFile, else never.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	MaxNoProgress int32 `json:"maxNoProgress,omitempty"`
+	// An attempt makes progress if it writes a file that matches this glob: /data/ckpt/*.pt. It is looked up in the launcher if the command runs there, else on the worker of rank 0.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	ProgressFile string `json:"progressFile,omitempty"`
+}
+
+// RestartRule says what to do after a failure. A rule with several conditions needs all of them, and a list matches any of its entries. A rule without conditions matches every failure.
+type RestartRule struct {
+	// Exit codes of the attempt; a signal is 128 plus its number.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:Minimum=1
+	// +kubebuilder:validation:items:Maximum=255
+	ExitCodes []int32 `json:"exitCodes,omitempty"`
+	// Signals that ended the process which failed first: KILL or SIGKILL.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=16
+	// +kubebuilder:validation:items:Pattern=`^(SIG)?(HUP|INT|QUIT|ILL|TRAP|ABRT|BUS|FPE|KILL|USR1|SEGV|USR2|PIPE|ALRM|TERM|STKFLT|CHLD|CONT|STOP|TSTP|TTIN|TTOU|URG|XCPU|XFSZ|VTALRM|PROF|WINCH|IO|PWR|SYS)$`
+	Signals []string `json:"signals,omitempty"`
+	// Causes: oom (memory), lost (a worker), infra (of Muster), preflight (a check before the start), hang, stall (a progress rule), drain (also eviction and preemption).
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=7
+	// +kubebuilder:validation:items:Enum=oom;lost;infra;preflight;hang;stall;drain
+	Causes []string `json:"causes,omitempty"`
+	// A regular expression (RE2) for one of the last lines of the process that failed first: its standard error, or all output of a command in the launcher.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="''.matches(self) in [true, false]",message="output is not a regular expression"
+	Output string `json:"output,omitempty"`
+	// The container in which that process ran: the worker's, or the launcher's.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Container string `json:"container,omitempty"`
+	// What to do. Restart: start the next attempt in place. ReplaceWorker: also replace the pod of the worker where the failure began. RestartPods: also replace the pods of all workers. Fail: no restart. Ignore: Restart, but maxRestarts does not count it.
+	// +kubebuilder:validation:Enum=Restart;ReplaceWorker;RestartPods;Fail;Ignore
+	Action string `json:"action"`
 }
 
 // ProgressRule is a rule for the job's output lines, like --expect and --fail-on of agent run.

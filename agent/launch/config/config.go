@@ -61,8 +61,18 @@ type Limits struct {
 	ExitWithin    time.Duration   `flag:"exit-within"`  // how long ranks may outlast the first one that exited with 0; 0: no limit
 	Progress      []progress.Word `flag:"progress"`     // rules for output lines, as given
 	KeepWorkers   bool            `flag:"keep-workers"` // do not tell the workers that the job is over
-	MaxRestarts   int             `flag:"max-restarts"` // maximum number of restarts of a failed run
-	RestartOn     string          `flag:"restart-on"`   // which failures are retried; "": retry.Default
+
+	Restarts
+}
+
+// Restarts says which failures are retried, and how often.
+type Restarts struct {
+	MaxRestarts    int    `flag:"max-restarts"`     // maximum number of restarts of a failed run
+	RestartOn      string `flag:"restart-on"`       // which failures are retried; "": retry.Default
+	RestartPolicy  string `flag:"restart-policy"`   // rules that come before RestartOn, as JSON
+	MaxRestartsPer string `flag:"max-restarts-per"` // limit by time: "6/1h"; "": none
+	MaxNoProgress  int    `flag:"max-no-progress"`  // as given; see Config.NoProgress
+	ProgressFile   string `flag:"progress-file"`    // glob of the files that show progress; "": none
 }
 
 // Checking says how to check workers before ranks start.

@@ -246,7 +246,7 @@ func (f *Fakes) watch(ctx context.Context, w *fakeWorker) {
 	select {
 	case <-w.ended:
 		if wait.Sleep(ctx, time.Second) { // its answer may be on its way
-			f.Links.Lose(w.Name, errors.New("its agent has ended"))
+			f.Links.LoseWorker(w.Worker, errors.New("its agent has ended"))
 		}
 	default:
 		status := w.proc.Status()
@@ -254,7 +254,7 @@ func (f *Fakes) watch(ctx context.Context, w *fakeWorker) {
 		if status.Signal == 0 && slices.Contains([]int{0, 128 + int(syscall.SIGTERM), 128 + int(syscall.SIGINT)}, status.Code) {
 			cause = &Departure{cause}
 		}
-		f.Links.Lose(w.Name, cause)
+		f.Links.LoseWorker(w.Worker, cause)
 	}
 }
 

@@ -77,8 +77,12 @@ func (f *Fakes) Depart(name string) {
 	}
 }
 
-// Reassemble waits until an elastic run has enough workers.
-func (f *Fakes) Reassemble(_, ctx context.Context, _ Vacancies) ([]rendezvous.Worker, error) {
+// Reassemble waits until an elastic run has enough workers. Like a controller, it replaces those that
+// the launcher has given up. A lost worker stays away, so that a run can be rehearsed without it.
+func (f *Fakes) Reassemble(run, ctx context.Context, v Vacancies) ([]rendezvous.Worker, error) {
+	if err := f.renew(run, v.Given); err != nil {
+		return nil, err
+	}
 	deadline, stop := wait.Limit(f.cfg.Timeout)
 	defer stop()
 	tick := time.NewTicker(time.Second)

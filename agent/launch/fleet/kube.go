@@ -41,6 +41,7 @@ type Kube struct {
 	Gate      *link.Gate
 	proto     *remote.Protocol
 	Grace     time.Duration // of our own pod, after Epoch has read it; 0: unknown
+	Container string        // our own, after Epoch has read our pod; "": unknown
 }
 
 // tokenFile is the path of a pod's service account token, which client-go reads.
@@ -184,6 +185,7 @@ func (k *Kube) Epoch(ctx context.Context, cfg config.Config, id string) (wire.Ep
 		switch {
 		case err == nil && (cfg.PodUID == "" || string(pod.UID) == cfg.PodUID):
 			k.Grace = rendezvous.GraceOf(pod)
+			k.Container, _ = rendezvous.Containers{}.Pick(pod) // "" if it is ambiguous
 			return epochOf(pod, now), nil
 		case err == nil, apierrors.IsNotFound(err):
 			return self, nil // no pod of ours has this name

@@ -57,6 +57,7 @@ func (w *waiter) setPods(shot rendezvous.Snapshot) {
 // Vacancies are the workers to replace.
 type Vacancies struct {
 	Names []string
+	Given []string // of these, the ones that the launcher itself has given up
 	Past  *Past
 	Shot  rendezvous.Snapshot // the latest snapshot of the pods
 }

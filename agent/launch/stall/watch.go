@@ -75,6 +75,15 @@ func (w *Watch) Again() {
 	}
 }
 
+// Peak returns the largest numbers that a rule has captured in this attempt. It returns false if no
+// rule captures numbers.
+func (w *Watch) Peak() (progress.Peak, bool) {
+	if w == nil {
+		return progress.Peak{}, false
+	}
+	return w.rules.Peak()
+}
+
 // Ended records that a rank has ended.
 func (w *Watch) Ended(rank int) {
 	if w != nil {

@@ -90,6 +90,6 @@ func (s *Supervisor) onVerdict(v progress.Verdict) (changed bool) {
 	}
 	s.voice.Warn("stopping %s (--%s=%s), killing it after %s", s.Name, progress.FlagAction, config.HangStop, phrase.Seconds(s.cfg.Grace))
 	rank := v.RankName()
-	s.Hung, s.Stalled = s.Name+" was stopped: "+why, &rank
+	s.Hung, s.Stalled, s.Guilty = s.Name+" was stopped: "+why, &rank, v.Rank >= 0 || v.Kind == progress.Failed && v.From >= 0
 	return s.ending.onHang(s.cfg.Grace)
 }

@@ -113,6 +113,7 @@ type Findings struct {
 	RestartFor string         // why we ended the command ourselves, to restart it; "": we did not
 	Hung       string         // why we ended a run that hung, or that broke a progress rule
 	Stalled    *string        // the rank that broke the rule for which we ended the run; nil: none did
+	Guilty     bool           // Stalled is the rank at fault, and not only the last one that printed
 	Hangs      int            // hangs that were reported
 	Blames     []report.Blame // from the ranks' stacks
 	Stalls     []report.Stall // progress rules that fired

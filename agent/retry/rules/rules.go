@@ -86,6 +86,7 @@ func Compile(list []Rule) (*Set, error) {
 
 func (r Rule) compile() (c compiled, bad *RuleError) {
 	c.Rule = r
+	c.Signals = nil
 	for _, code := range r.ExitCodes {
 		if code < 1 || code > 255 {
 			return c, wrong(example, "%d is not an exit code of a failure: want 1 to 255", code)
@@ -96,7 +97,7 @@ func (r Rule) compile() (c compiled, bad *RuleError) {
 		if !known {
 			return c, wrong(`a signal is written as KILL or SIGKILL`, "%q is not a signal", name)
 		}
-		c.signals = append(c.signals, n)
+		c.Signals, c.signals = append(c.Signals, strings.ToUpper(name)), append(c.signals, n)
 	}
 	for _, cause := range r.Causes {
 		if !slices.Contains(Causes(), cause) {
@@ -128,7 +129,7 @@ func actions() string {
 	return strings.Join(all, ", ")
 }
 
-// List returns the rules with their actions spelled as in a LaunchJob.
+// List returns the rules with their signals and actions spelled as in a LaunchJob.
 func (s *Set) List() (list []Rule) {
 	for _, c := range s.rules {
 		list = append(list, c.Rule)

@@ -72,6 +72,8 @@ func takes(kind settings.Kind) string {
 		return "nothing"
 	case settings.Names:
 		return "a,b,c"
+	case settings.List:
+		return "a list in JSON"
 	case settings.Repeated, settings.Rule:
 		return "text, repeatable"
 	default:

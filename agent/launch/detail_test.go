@@ -1,0 +1,104 @@
+//go:build linux
+
+package launch
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/agent/launch/stall"
+	"github.com/musterhq/muster/agent/launch/supervise"
+	"github.com/musterhq/muster/agent/launch/verdict"
+	"github.com/musterhq/muster/agent/progress"
+	"github.com/musterhq/muster/agent/retry"
+	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+func TestDetailOfAnEnd(t *testing.T) {
+	workers := []rendezvous.Worker{{Name: "w-0", Container: "main"}, {Name: "w-1", Container: "trainer"}}
+	failure := func(x wire.ExitRecord, err error) group.Result {
+		f := group.Failure{End: group.End{Exit: x, Err: err}, Label: "rank 1", Worker: "w-1", Tail: []string{"NCCL error"}}
+		return group.Result{Code: f.Code(), Cause: &f}
+	}
+	for name, row := range map[string]struct {
+		result group.Result
+		hung   bool
+		want   retry.Detail
+	}{
+		"a signal":           {failure(wire.ExitRecord{Code: 139, Signal: 11}, nil), false, retry.Detail{Signal: 11, Worker: "w-1", Container: "trainer", Output: []string{"NCCL error"}}},
+		"a rank of torchrun": {failure(wire.ExitRecord{Failed: &wire.RankRecord{Code: 137, Signal: 9}}, nil), false, retry.Detail{Signal: 9, Worker: "w-1", Container: "trainer", Output: []string{"NCCL error"}}},
+		"a lost worker":      {failure(wire.ExitRecord{}, errors.New("gone")), false, retry.Detail{Worker: "w-1", Container: "trainer", Output: []string{"NCCL error"}}},
+		"we stopped it":      {failure(wire.ExitRecord{Code: 143, Signal: 15}, nil), true, retry.Detail{Worker: "w-1", Container: "trainer", Output: []string{"NCCL error"}}},
+		"nothing is known":   {group.Result{Code: 3}, false, retry.Detail{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &attempt{workers: workers, result: row.result, watcher: &supervise.Supervisor{}}
+			a.verdict.Code = row.result.Code
+			if row.hung {
+				a.verdict.Code = names.ExitHung
+			}
+			require.Equal(t, row.want, (&runner{}).endOf(t.Context(), a).Detail)
+		})
+	}
+}
+
+// TestWorkerOfABrokenRule checks that the worker of a rank is known if the rank is at fault, and not
+// if it only printed last.
+func TestWorkerOfABrokenRule(t *testing.T) {
+	rank := "rank 1"
+	planned := plan.Plan{Hosts: []plan.Host{{Name: "w-0"}, {Name: "w-1"}}, Processes: []plan.Process{{Worker: 0, Label: "rank 0"}, {Worker: 1, Label: rank}}}
+	for guilty, want := range map[bool]string{true: "w-1", false: ""} {
+		a := &attempt{plan: planned, watcher: &supervise.Supervisor{Findings: supervise.Findings{Stalled: &rank, Guilty: guilty}}, verdict: verdict.Verdict{Code: names.ExitHung}}
+		worker, label := a.origin()
+		require.Equal(t, []string{want, rank}, []string{worker, label})
+	}
+}
+
+func TestProgressOfAnAttempt(t *testing.T) {
+	r, _ := runnerWith(t, 2)
+	r.account.Policy.MaxNoProgress = 3
+	a := &attempt{plan: plan.Plan{Hosts: []plan.Host{{Name: "w-1"}, {Name: "w-0"}}, Processes: []plan.Process{{Worker: 0, Rank: 1}, {Worker: 1, Rank: 0}}}, watcher: &supervise.Supervisor{}}
+	require.Equal(t, retry.Progress{}, r.endOf(t.Context(), a).Progress)
+
+	dir := t.TempDir()
+	path, at := filepath.Join(dir, "1.pt"), time.Unix(1_700_000_000, 7)
+	require.NoError(t, os.WriteFile(path, nil, 0o644))
+	require.NoError(t, os.Chtimes(path, at, at))
+	r.cfg.Chdir, r.cfg.ProgressFile = dir, "*.pt"
+	want := retry.Progress{By: retry.ByFile, Name: "--progress-file=*.pt", At: []float64{1_700_000_000, 7}, Text: "2023-11-14T22:13:20Z"}
+	require.Equal(t, want, r.progressOf(t.Context(), a), "on the worker of rank 0")
+	r.links.Forget([]string{"w-0"})
+	r.warned = map[string]bool{}
+	require.True(t, r.progressOf(t.Context(), a).Unknown, "that worker is lost")
+	require.Len(t, r.warned, 1)
+	here := &attempt{watcher: &supervise.Supervisor{}}
+	require.Equal(t, want, r.progressOf(t.Context(), here), "in the launcher")
+	r.cfg.ProgressFile = "*.bin"
+	require.Equal(t, retry.Progress{By: retry.ByFile, Name: "--progress-file=*.bin"}, r.progressOf(t.Context(), here))
+
+	r.cfg.Progress = []progress.Word{{Flag: "expect", Value: `step (\d+)`}, {Flag: "within", Value: "1h"}}
+	require.Equal(t, retry.Progress{By: retry.ByNumber, Unknown: true}, r.progressOf(t.Context(), here), "nothing was started")
+	here.progress = stall.New(r.cfg.Progress, 0)
+	_, _ = here.progress.Hear(0, nil).Write([]byte("step 7\n"))
+	require.Equal(t, retry.Progress{By: retry.ByNumber, Name: `expect 'step (\d+)'`, At: []float64{7}, Text: "7"}, r.progressOf(t.Context(), here))
+}
+
+func TestGiveUp(t *testing.T) {
+	for action, want := range map[retry.Action][]string{retry.Restart: nil, retry.ReplaceWorker: {"w-1"}, retry.RestartPods: {"w-0", "w-1"}} {
+		r, workers := runnerWith(t, 3)
+		f := group.Failure{Label: "rank 1", Worker: "w-1"}
+		a := &attempt{workers: workers, result: group.Result{Code: 3, Cause: &f}, watcher: &supervise.Supervisor{}, verdict: verdict.Verdict{Code: 3}}
+		got, err := r.giveUp(t.Context(), t.Context(), a, action, []string{"w-2"})
+		require.NoError(t, err)
+		require.Equal(t, want, got, "%s: w-2 is replaced anyway", action)
+	}
+}
