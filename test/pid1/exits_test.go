@@ -310,6 +310,24 @@ func TestSharedNamespace(t *testing.T) {
 	}
 }
 
+// TestEndsOfTheLauncher checks that a worker ends everything when its launcher says so, with an exit code that says
+// whether another pod has to take its place.
+func TestEndsOfTheLauncher(t *testing.T) {
+	t.Parallel()
+	for code, end := range map[int]func(*link.Link) error{
+		0:  func(l *link.Link) error { return l.End(bounded(t), false, time.Second) },
+		94: func(l *link.Link) error { return l.Replace(bounded(t), time.Second) },
+	} {
+		w := start(t, "pause", nil).up(t)
+		l := w.link(t, nil)
+		rec, _ := sh(t, l, `env -i setsid sh -c '(sleep 1006 >/dev/null 2>&1 &)'; exit 3`)
+		require.Equal(t, 3, rec.Code)
+		require.NoError(t, end(l))
+		waitFor(t, "the worker ends", func() bool { return strings.Contains(w.out.String(), fmt.Sprintf("worker ended %d", code)) })
+		require.NotContains(t, commands(t, w.pid), "sleep 1006")
+	}
+}
+
 // TestNoLauncherReturns checks that a worker that no launcher claims again ends all processes of the last launcher.
 func TestNoLauncherReturns(t *testing.T) {
 	t.Parallel()
