@@ -185,6 +185,8 @@ func TestLaunchJobMistakes(t *testing.T) {
 		s.kubectl("scale", "lj/pi", "--replicas=4")
 		_, err := s.try(0, "patch", "lj", "pi", "--type=merge", "-p", `{"spec":{"elastic":{"max":10}}}`)
 		require.ErrorContains(t, err, "while a job runs, only runPolicy can be changed")
+		_, err = s.try(0, "patch", "lj", "pi", "--type=merge", "-p", `{"spec":{"restartPolicy":{"rules":[{"action":"Fail"}]}}}`)
+		require.ErrorContains(t, err, "while a job runs, only runPolicy can be changed")
 		require.EqualValues(t, 4, *s.lj("pi").Spec.Workers)
 		require.Empty(t, s.lj("pi").Status.Phase, "the controller must not change another controller's job")
 	})
