@@ -27,9 +27,10 @@ import (
 // office is the API server of one script, with the commands that let the script act as controller
 // and kubelets.
 type office struct {
-	api  *fakekube.Server
-	jobs *fakekube.Objects
-	logs *fakekube.Logs
+	api   *fakekube.Server
+	about *fakekube.About
+	jobs  *fakekube.Objects
+	logs  *fakekube.Logs
 }
 
 func newOffice(t *testing.T) *office {
@@ -37,7 +38,15 @@ func newOffice(t *testing.T) *office {
 	o.jobs = o.api.Serve(v1alpha1.Version().String(), v1alpha1.Kind, "launchjobs")
 	o.api.Handle(fakekube.LogPath, o.logs)
 	o.api.Handle(fakekube.ExecPath, fakekube.NewExec(t, echo))
-	o.api.Handle("GET /api/v1/namespaces/{ns}", http.HandlerFunc(oneNamespace))
+	o.about = o.api.About()
+	o.about.Install(v1alpha1.Version().Group, v1alpha1.Version().Version, v1alpha1.Kind)
+	for _, name := range []string{"lab", "elsewhere"} { // other namespaces do not exist
+		o.about.Put("/api/v1/namespaces/"+name, map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}})
+	}
+	o.about.Put("/apis/coordination.k8s.io/v1/leases", map[string]any{"items": []any{map[string]any{
+		"metadata": map[string]any{"name": "muster-controller", "namespace": "muster-system"},
+		"spec":     map[string]any{"holderIdentity": "muster-controller-abc", "leaseDurationSeconds": 3600, "renewTime": metav1.NowMicro()},
+	}}})
 	return o
 }
 
@@ -48,19 +57,20 @@ func (o *office) configure(path string) error {
 	return os.WriteFile(path, []byte(config), 0o600)
 }
 
-// oneNamespace answers GET for the namespaces lab and elsewhere. Other namespaces do not exist.
-func oneNamespace(w http.ResponseWriter, r *http.Request) {
-	name := r.PathValue("ns")
-	if name != "lab" && name != "elsewhere" {
-		fakekube.WriteNotFound(w, "namespaces", name)
-		return
-	}
-	fmt.Fprintf(w, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": %q}}`, name) //nolint:gosec // G705: a test reads the response, not a browser
-}
+// blocked is what the launcher of the job pi finds out about its workers.
+const blocked = `[{"check": "connect", "of": "pi-worker-0 to pi-worker-1", "node": "node-1", "verdict": "fail", "found": "no connection: i/o timeout",
+"remedy": "allow all ports between the job's pods"}, {"check": "shm", "of": "pi-worker-0", "verdict": "ok", "found": "/dev/shm has 1Gi free of 1Gi"}]`
 
 // echo handles every command in a pod: it prints the pod, the container and the arguments, and
-// exits with 4.
+// exits with 4. The agent's ready and doctor answer as they do in a job with a blocked pair.
 func echo(_ context.Context, pod, container string, argv []string, _ io.Reader, stdout, stderr io.Writer) (int, error) {
+	switch {
+	case slices.Equal(argv, []string{names.AgentPath, "ready"}):
+		return 0, nil
+	case slices.Equal(argv, []string{names.AgentPath, "doctor", "-o", "json"}) && pod == "pi-launcher":
+		fmt.Fprintln(stdout, blocked)
+		return 1, nil
+	}
 	fmt.Fprintf(stdout, "%s %s %q\n", pod, container, argv)
 	fmt.Fprintln(stderr, "on stderr")
 	return 4, nil
@@ -206,7 +216,7 @@ func (o *office) pod(ts *testscript.TestScript, args []string) {
 	name, state := args[0], args[1]
 	job, place, _ := strings.Cut(name, "-")
 	role, index, _ := strings.Cut(place, "-")
-	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "main"}}}}
+	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "main", Image: "repo/pi:1"}}}}
 	if old := o.api.Pod("lab", name); old != nil {
 		pod.UID = old.UID
 	}
@@ -257,7 +267,8 @@ func (o *office) print(_ *testscript.TestScript, args []string) {
 }
 
 // server implements `api stop`, `api start`, `api drop`, `api uninstall`, `api expire` and `api
-// heal`. `api forbid PATH` and `api deny PATH` reject requests, the latter with a hostile message.
+// heal`. `api forbid PATH` and `api deny PATH` reject requests, the latter with a hostile message. `api
+// withhold VERB...` makes the API server say that the user may not do this with LaunchJobs.
 // `api asked PATH` waits for a request of the path. `api workers JOB N` checks the number of
 // workers in the object.
 func (o *office) server(ts *testscript.TestScript, args []string) {
@@ -273,7 +284,7 @@ func (o *office) server(ts *testscript.TestScript, args []string) {
 			return slices.ContainsFunc(o.api.Requests(), func(r fakekube.Request) bool { return strings.Contains(r.Path, args[1]) })
 		})
 	case "uninstall": // without the CRD, an API server answers with plain text
-		o.api.Fail(fakekube.Failure{Code: 404, Text: "404 page not found\n", Match: func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/apis/muster.dev/") }})
+		o.api.Fail(fakekube.Failure{Code: 404, Text: "404 page not found\n", Match: func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/apis/muster.dev") }})
 	case "expire": // all tokens expire
 		o.api.Fail(fakekube.Failure{Code: 401})
 	case "heal":
@@ -282,6 +293,10 @@ func (o *office) server(ts *testscript.TestScript, args []string) {
 		o.api.Fail(fakekube.Failure{Code: 403, Message: "no right", Match: func(r *http.Request) bool { return strings.Contains(r.URL.Path, args[1]) }})
 	case "deny":
 		o.api.Fail(fakekube.Failure{Code: 403, Message: "\x1b[2Jno right", Match: func(r *http.Request) bool { return strings.Contains(r.URL.Path, args[1]) }})
+	case "withhold": // the user lacks these verbs on launchjobs
+		o.about.Deny(func(q fakekube.Question) bool {
+			return q.Resource == "launchjobs" && q.Subresource == "" && slices.Contains(args[1:], q.Verb)
+		})
 	case "workers": // check the number of workers in the object
 		var job v1alpha1.LaunchJob
 		o.jobs.Get("lab", args[1], &job)

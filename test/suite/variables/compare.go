@@ -33,14 +33,19 @@ func apart() (reads, sets []string) {
 // noVariable explains the words that look like variables and are none, or not Muster's.
 func noVariable() map[string]string {
 	return map[string]string{
-		"ACCESS_KEY":     "part of the name of a secret",
-		"API_KEY":        "part of the name of a secret",
-		"DMLC_PS_ROOT":   "text of a script",
-		"GITSYNC_LINK":   "the user's own, for git-sync",
-		"GITSYNC_ROOT":   "the user's own, for git-sync",
-		"IPC_LOCK":       "a capability",
-		"NCCL_DEBUG":     "an example in a hint",
-		"PADDLE_TRAINER": "text of a script",
+		"ACCESS_KEY":       "part of the name of a secret",
+		"API_KEY":          "part of the name of a secret",
+		"AUDIT_WRITE":      "a capability",
+		"DAC_OVERRIDE":     "a capability",
+		"DMLC_PS_ROOT":     "text of a script",
+		"GITSYNC_LINK":     "the user's own, for git-sync",
+		"GITSYNC_ROOT":     "the user's own, for git-sync",
+		"IPC_LOCK":         "a capability",
+		"LD_LIBRARY_PATH":  "the loader's own, of processes on workers",
+		"NCCL_DEBUG":       "an example in a hint",
+		"NET_BIND_SERVICE": "a capability",
+		"PADDLE_TRAINER":   "text of a script",
+		"SYS_CHROOT":       "a capability",
 	}
 }
 

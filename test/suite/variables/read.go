@@ -40,7 +40,7 @@ func ofMuster() []Read {
 		{"MUSTER_CONFIG", settled, "`muster.yaml`, outside the pods of a job", "", "path of the [file of settings](settings.md#a-file-of-settings)", "cmd/launcher"},
 		{"MUSTER_DIR", private, "the first of `/run/muster`, `/muster/run`, `$XDG_RUNTIME_DIR/muster`, `$TMPDIR/muster-UID`, `/dev/shm/muster-UID` that can be private", "", "private directory of sockets and files", "exec/rundir"},
 		{"MUSTER_EXPLAIN", "`agent env`", "false", "`--explain`", "explains each variable", ""},
-		{"MUSTER_FAKE_WORKER", "`agent worker`", "", "", "says that a worker is a fake one; `agent run --fake` sets it", "agent/worker"},
+		{"MUSTER_FAKE_WORKER", "`agent worker`, `doctor`", "", "", "says that a worker is a fake one; `agent run --fake` sets it", "agent/worker cmd/launcher"},
 		{"MUSTER_FORMAT", "`agent hosts`", "`openmpi`", "`--format`", "format of the list of workers", ""},
 		{"MUSTER_GRACE", "`agent join`, `run`, `env`, `hosts`", "", "`--grace`", "for a member of a LaunchJob: grace that its pod allows; a longer `--grace` is refused", "cmd/agent"},
 		{"MUSTER_JOB", "every verb except `rsh`, `ready`, `install`", "", "`--job`", "name of the job; where it is set, `muster.yaml` is not read by default", "cmd/agent cmd/launcher"},
@@ -48,6 +48,7 @@ func ofMuster() []Read {
 		{"MUSTER_MPI_DIR", launching, "`/etc/mpi`", "", "directory of `hostfile`, `kubexec.sh` and `discover_hosts.sh` in a launcher's pod", "cmd/launcher"},
 		{"MUSTER_NAMESPACE", "`agent join`, `run`, `env`, `hosts`", "the pod's own", "`--namespace`", "namespace of the job", "cmd/agent"},
 		{"MUSTER_NAMESPACES", "`controller`", "all", "`--namespaces`", "namespaces that the controller serves, as in `a,b`", "cmd/controller"},
+		{"MUSTER_PODS", launching + ", `doctor`", "", "`--pods`", "names of the workers' pods, separated by commas", "cmd/launcher"},
 		{"MUSTER_POD_INDEX", "`agent join`", "the number at the end of the host name", "`--rank`", "index of the pod in a StatefulSet, from the downward API", "agent/join"},
 		{"MUSTER_POD_IP", "`agent join`, `run`, `env`, `hosts`", "the address of the host name", "", "address of the pod, from the downward API", "cmd/agent cmd/launcher"},
 		{"MUSTER_POD_NAME", "`agent join`, `worker`, `run`, `env`, `hosts`", "the host name", "", "name of the pod, from the downward API", "agent/worker cmd/agent cmd/launcher"},
@@ -56,7 +57,7 @@ func ofMuster() []Read {
 		{"MUSTER_SLOTS", "`agent worker`, `join`, `run`, `env`, `hosts`", "", "`--slots`", "number of slots that a worker reports", "cmd/agent"},
 		{"MUSTER_TERMINATION_LOG", "`agent join`, " + launching, "`/dev/termination-log`", "", "file for the termination message; empty for `join`: none", "cmd/agent cmd/launcher"},
 		{"MUSTER_TOKEN", "`agent join`", "", "", "token of the job, unless `--token-file` is given; the command does not get it", "agent/join cmd/agent"},
-		{"MUSTER_WORKER", "`agent worker`, `join`, `env`, `hosts`", "`MUSTER_POD_NAME`", "", "name of the worker, which its processes get", "agent/launch/show agent/worker"},
+		{"MUSTER_WORKER", "`agent worker`, `join`, `env`, `hosts`, `doctor`", "`MUSTER_POD_NAME`", "", "name of the worker, which its processes get", "agent/launch/show agent/worker cmd/launcher"},
 	}
 }
 
@@ -70,7 +71,7 @@ func ofCluster() []Read {
 		{"JOB_COMPLETION_INDEX", "`agent join`", "`MUSTER_POD_INDEX`", "`--rank`", "index of the pod, which an Indexed Job sets", "agent/join"},
 		{"KFP_POD_NAME", "`agent submit`, as a step of Kubeflow Pipelines", "`ARGO_POD_NAME`", "", "name of the step's pod", "agent/jobs"},
 		{"KUBECONFIG", toCluster, "`~/.kube/config`", "`--kubeconfig`", "kubeconfig files, separated by `:`; in a pod with a service account, the agent ignores it", "agent/jobs agent/launch/fleet cmd/controller exec/remote"},
-		{"KUBERNETES_SERVICE_HOST", toCluster + ", `worker`", "", "", "address of the API server, which Kubernetes sets in every pod", "agent/launch/fleet agent/worker cmd/controller exec/remote"},
+		{"KUBERNETES_SERVICE_HOST", toCluster + ", `worker`", "", "", "address of the API server, which Kubernetes sets in every pod", "agent/launch/fleet agent/worker cmd/controller cmd/launcher exec/remote"},
 		{"KUBERNETES_SERVICE_PORT", toCluster, "", "", "port of the API server", "cmd/controller exec/remote"},
 		{"NO_PROXY", toCluster, "", "", "hosts without a proxy", "exec/remote"},
 	}

@@ -1,0 +1,21 @@
+//go:build linux
+
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/exec/names"
+)
+
+func TestNoLauncherHere(t *testing.T) {
+	t.Setenv(names.EnvDir, t.TempDir()+"/none")
+	t.Setenv(names.EnvBroker, "")
+	require.False(t, launcherIsHere())
+	_, err := Here(t.Context())
+	require.ErrorContains(t, err, "no launcher runs here")
+	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
+}
