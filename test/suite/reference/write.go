@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/musterhq/muster/agent/check"
 	"github.com/musterhq/muster/test/suite/page"
 )
 
@@ -22,6 +23,9 @@ func parts(root string) []part {
 	fields := func(of string) func() (string, error) {
 		return func() (string, error) { return LaunchJob(filepath.Join(root, "images/deploy/crd.yaml"), of) }
 	}
+	checks := func(of string) func() (string, error) {
+		return func() (string, error) { return Checks(of) }
+	}
 	return append([]part{
 		{"docs/reference/settings.md", "settings", func() (string, error) { return Settings(), nil }},
 		{"docs/reference/launchjob.md", "spec", fields("spec")},
@@ -33,6 +37,10 @@ func parts(root string) []part {
 		{"docs/reference/labels.md", "annotations", table(annotations(), "annotation")},
 		{"docs/reference/labels.md", "gangs", table(gangs(), "label or annotation")},
 		{"docs/reference/metrics.md", "metrics", Metrics},
+		{"docs/reference/doctor.md", "cluster", checks(check.OfCluster)},
+		{"docs/reference/doctor.md", "worker", checks(check.OfWorker)},
+		{"docs/reference/doctor.md", "workers", checks(check.OfAll)},
+		{"docs/reference/doctor.md", "pairs", checks(check.OfPair)},
 	}, variablesParts(root)...)
 }
 
