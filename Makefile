@@ -20,11 +20,11 @@ LAB     := GO=$(GO) test/lab/run
 # actionlint checks shell code with shellcheck, if that is installed.
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 FAULTS  := ^TestBreak$$
-LJ      := LaunchJob|Submit
+LJ      := LaunchJob|Submit|Doctor
 # One of each kind of job, reason and fault, for CI.
 SMOKE   := ^Test(BadInput|BreakNodeLost|ByHand|ExitCode|Explain(Eviction|Incompatible|NotFound|Preemption)|HostNetwork|LateWorkers|NoShell|PasteReadme|Restricted|RestrictedEnforced|Rights|Secrets|WorkerKilled)$$
 SMOKE_FAULTS := ^TestBreak(APIServer)?$$/^(launch|launchers|links|workers)$$/^(the_launcher.s_container_restarted|all_streams_cut_10_times|a_worker.s_pod_deleted)$$
-SMOKE_LJ := ^Test(LaunchJob|LaunchJobConverted|LaunchJobHeals|LaunchJobMembers|LaunchJobMistakes|LaunchJobReasons|Submit)$$
+SMOKE_LJ := ^Test(DoctorBlockedPair|DoctorHealthy|LaunchJob|LaunchJobConverted|LaunchJobHeals|LaunchJobMembers|LaunchJobMistakes|LaunchJobReasons|Submit)$$
 # Tests that need packages of PyPI, or minutes of their own.
 BROUGHT := ^Test(Pipelines|Notebook|PastePages)$$
 
