@@ -112,7 +112,7 @@ func (f *doctorFlags) check(ctx context.Context, set *pflag.FlagSet, job string,
 	case cluster:
 		return f.cluster(ctx, job)
 	case launcherIsHere():
-		found, err := Here(ctx)
+		found, err := askLauncher()
 		return append(found, f.launcherRights(ctx)...), err
 	}
 	if worker := workerIsHere(); worker != "" {

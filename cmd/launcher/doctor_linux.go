@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"os"
 	"strings"
 
@@ -26,13 +27,23 @@ func launcherIsHere() bool {
 	return err == nil
 }
 
-// Here asks the launcher that runs here to check its workers again.
-func Here(_ context.Context) ([]check.Finding, error) {
-	if _, err := rundir.Broker(); err != nil {
+// askLauncher asks the launcher that runs here to check its workers again.
+func askLauncher() ([]check.Finding, error) {
+	socket, err := rundir.Broker()
+	if err != nil {
 		return nil, failure.Usage("run it beside agent run, as the same user; or give the name of a job", "no launcher runs here: %w", err)
 	}
-	// The launcher cannot be asked yet, so its workers are unknown, and not ok.
-	return check.NotChecked("the launcher that runs here cannot check its workers", "connect"), nil
+	lines, err := rsh.Doctor(socket)
+	if err != nil { // also from a launcher of an older release, while the image was replaced
+		return check.NotChecked("the launcher that runs here did not check its workers: "+err.Error(), "connect"), nil
+	}
+	found := make([]check.Finding, len(lines))
+	for i, line := range lines {
+		if err := json.Unmarshal([]byte(line), &found[i]); err != nil {
+			return nil, failure.New(names.ExitBug, "", "read the launcher's findings: %w", err)
+		}
+	}
+	return found, nil
 }
 
 // workersHere returns the pods of the launcher's workers, and whether it finds them by these names.

@@ -13,8 +13,8 @@ import (
 // launcherIsHere reports false: pods run Linux.
 func launcherIsHere() bool { return false }
 
-// Here returns an error: no launcher runs here.
-func Here(context.Context) ([]check.Finding, error) { return nil, notHere() }
+// askLauncher returns an error: no launcher runs here.
+func askLauncher() ([]check.Finding, error) { return nil, notHere() }
 
 // workersHere returns nothing: no launcher runs here.
 func workersHere() ([]string, bool) { return nil, false }

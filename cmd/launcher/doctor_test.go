@@ -15,7 +15,7 @@ func TestNoLauncherHere(t *testing.T) {
 	t.Setenv(names.EnvDir, t.TempDir()+"/none")
 	t.Setenv(names.EnvBroker, "")
 	require.False(t, launcherIsHere())
-	_, err := Here(t.Context())
+	_, err := askLauncher()
 	require.ErrorContains(t, err, "no launcher runs here")
 	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 }

@@ -92,8 +92,8 @@ func TestDoctorBlockedPair(t *testing.T) {
 	t.Log(said.out)
 }
 
-// block drops packets between a pod and an address, in the network namespace of the pod. It ends with the pod.
-func (s *space) block(pod, address string) {
+// within runs a command in the network namespace of a pod, as root of its node. What it changes ends with the pod.
+func (s *space) within(pod string, command ...string) {
 	s.t.Helper()
 	of := s.pod(pod)
 	target := 0
@@ -103,11 +103,15 @@ func (s *space) block(pod, address string) {
 		}
 	}
 	require.NotZero(s.t, target, "PID 1 of %s is not on this machine", pod)
-	for _, rule := range [][]string{{"INPUT", "--source", address}, {"OUTPUT", "--destination", address}} {
-		args := append([]string{"--target", strconv.Itoa(target), "--net", "--", "iptables", "-w", "-I"}, rule...)
-		out, err := exec.CommandContext(s.t.Context(), "nsenter", append(args, "-j", "DROP")...).CombinedOutput()
-		require.NoError(s.t, err, "%s", out)
-	}
+	out, err := exec.CommandContext(s.t.Context(), "nsenter", append([]string{"--target", strconv.Itoa(target), "--net", "--"}, command...)...).CombinedOutput()
+	require.NoError(s.t, err, "%s: %s", strings.Join(command, " "), out)
+}
+
+// block drops packets between a pod and an address.
+func (s *space) block(pod, address string) {
+	s.t.Helper()
+	s.within(pod, "iptables", "-w", "-I", "INPUT", "--source", address, "-j", "DROP")
+	s.within(pod, "iptables", "-w", "-I", "OUTPUT", "--destination", address, "-j", "DROP")
 }
 
 // TestDoctorRights checks that a user without rights learns of that first, and that the printed command grants them.
