@@ -26,8 +26,8 @@ func TestLaunchJobReplacesWorkers(t *testing.T) {
 			j.Spec.RestartPolicy = &v1alpha1.RestartPolicy{MaxRestarts: 1, Rules: []v1alpha1.RestartRule{{Causes: []string{"oom"}, Action: "Fail"}, {Output: "^NCCL error", Action: action}}}
 		}
 	}
-	s.launch(launchJob(t, "one", command, with("ReplaceWorker")), launchJob(t, "all", command, with("RestartPods")))
 	for name, other := range map[string][]bool{"one": {false, true}, "all": {true, true}} {
+		s.launch(launchJob(t, name, command, with(map[string]string{"one": "ReplaceWorker", "all": "RestartPods"}[name])))
 		l := s.follow(name + "-launcher")
 		l.until(2*time.Minute, "attempt 0")
 		var before []string
