@@ -22,6 +22,7 @@ type Board struct {
 	Names      []string      // in names mode: the expected pods
 	Least      int           // workers that are enough for an elastic job; 0: all are needed
 	Settle     time.Duration // how long no further worker may have become ready then; 0: DefaultSettle
+	ByTopology bool          // the order of ranks will depend on the topology of the workers
 
 	want     int
 	grace    time.Duration
@@ -110,7 +111,7 @@ func (b *Board) choose(ranked []Worker) {
 	var over []Worker
 	for _, w := range ranked {
 		switch {
-		case w.Labelled && w.Index >= b.want:
+		case w.Labelled && w.Given == 0 && w.Index >= b.want:
 			b.surplus = append(b.surplus, w)
 		case !w.live():
 			over = append(over, w)
@@ -145,7 +146,7 @@ func (b *Board) Done() ([]Worker, bool) {
 			ready++
 		}
 	}
-	if !b.seen || ready < b.want && !b.enough(ready) {
+	if !b.seen || ready < b.want && !b.enough(ready) || !b.located() {
 		return nil, false
 	}
 	return b.Ready(), true

@@ -24,6 +24,18 @@ func indexOf(pod *corev1.Pod) (index int, labelled bool) {
 	return trailingNumber(pod.Name), false
 }
 
+// givenTo returns 1 plus the place of the pod among all pods of its job, if Kueue or JobSet has
+// given it one, else 0. Several pods of a JobSet's Job have the same place; Index orders them.
+func givenTo(pod *corev1.Pod) int {
+	kueue := cmp.Or(pod.Annotations[names.AnnotationKueueIndexLabel], names.LabelKueueIndex)
+	for _, label := range []string{kueue, names.LabelJobSetIndex} {
+		if n, err := strconv.Atoi(pod.Labels[label]); err == nil && n >= 0 {
+			return n + 1
+		}
+	}
+	return 0
+}
+
 // trailingNumber returns the number at the end of a name, or -1 if there is none or if it does not
 // fit into an int32.
 func trailingNumber(name string) int {
@@ -38,19 +50,22 @@ func trailingNumber(name string) int {
 	return int(n)
 }
 
-// Rank orders workers by index, then by name; those without an index come last. The order depends
-// only on the names and labels of the pods, so it is the same after every restart of the launcher.
-// If two pods have the same index label, one replaces the other: a live pod wins, then the newest.
-// The others are returned as replaced. The argument is not changed.
+// Rank orders workers by the place that Kueue or JobSet gave them, by index, then by name; those
+// without an index come last. The order depends only on the names and labels of the pods, so it is
+// the same after every restart of the launcher. If two pods have the same place and index label, one
+// replaces the other: a live pod wins, then the newest. The others are returned as replaced. The
+// argument is not changed.
 func Rank(workers []Worker) (ranked, replaced []Worker) {
-	best := map[int]Worker{}
+	type number struct{ given, index int }
+	best := map[number]Worker{}
 	for _, w := range workers {
-		if old, ok := best[w.Index]; w.Labelled && (!ok || supersedes(w, old)) {
-			best[w.Index] = w
+		at := number{w.Given, w.Index}
+		if old, ok := best[at]; w.Labelled && (!ok || supersedes(w, old)) {
+			best[at] = w
 		}
 	}
 	for _, w := range workers {
-		if w.Labelled && best[w.Index].UID != w.UID {
+		if w.Labelled && best[number{w.Given, w.Index}].UID != w.UID {
 			replaced = append(replaced, w)
 		} else {
 			ranked = append(ranked, w)
@@ -70,6 +85,9 @@ func supersedes(a, b Worker) bool {
 }
 
 func byIndex(a, b Worker) int {
+	if a.Given != b.Given {
+		return cmp.Compare(a.Given, b.Given)
+	}
 	if (a.Index < 0) != (b.Index < 0) {
 		return cmp.Compare(b.Index, a.Index)
 	}

@@ -21,6 +21,7 @@ type Worker struct {
 	ContainerID string   // of the running container; changes with each restart
 	Index       int      // from a label or from the name; -1: none
 	Labelled    bool     // Index comes from a label, so two workers must not share it
+	Given       int      // 1 plus the place that Kueue or JobSet gave the pod, which comes before Index; 0: none
 	Slots       int      // from names.AnnotationSlots; 0: as configured for the job
 	Role        string   // role in the job's framework, from a label; "" if not known
 	GPUs        int      // that its container may use, by its limits
@@ -31,9 +32,11 @@ type Worker struct {
 	Created     time.Time
 	Grace       time.Duration // the pod's terminationGracePeriodSeconds; 0 if not known
 	Restarts    int
-	Running     bool // the container runs: a link can be tried
-	Terminating bool // deletion has begun
-	Finished    bool // phase Succeeded or Failed
+	Running     bool              // the container runs: a link can be tried
+	Terminating bool              // deletion has begun
+	Finished    bool              // phase Succeeded or Failed
+	Labels      map[string]string // of the pod
+	Located     string            // its names.AnnotationTopology
 }
 
 // live reports whether the pod is a worker or can still become one.
@@ -46,11 +49,12 @@ func FromPod(pod *corev1.Pod, container string) Worker {
 		Name: pod.Name, Namespace: pod.Namespace, UID: string(pod.UID),
 		IP: pod.Status.PodIP, Node: pod.Spec.NodeName,
 		Hostname:  pod.Spec.Hostname,
-		Container: container, Index: index, Labelled: labelled,
+		Container: container, Index: index, Labelled: labelled, Given: givenTo(pod),
 		Role: pod.Labels[names.LabelReplicaType], GPUs: gpusOf(pod, container), Devices: limitsOf(pod, container, isDevice), RDMA: limitsOf(pod, container, isRDMA), Env: envOf(pod, container),
 		HostNetwork: pod.Spec.HostNetwork, Created: pod.CreationTimestamp.Time,
 		Terminating: pod.DeletionTimestamp != nil,
 		Finished:    pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded,
+		Labels:      pod.Labels, Located: pod.Annotations[names.AnnotationTopology],
 	}
 	if w.Hostname == "" {
 		w.Hostname = pod.Name

@@ -58,7 +58,7 @@ func TestFromPod(t *testing.T) {
 	require.Equal(t, rendezvous.Worker{
 		Name: "w-3", Namespace: "hpc", UID: "u-w-3", IP: "10.0.0.3", Node: "n1", Hostname: "w-3",
 		Container: "worker", ContainerID: "containerd://c0", Index: 3, Slots: 8, HostNetwork: true,
-		Created: pod.CreationTimestamp.Time, Running: true,
+		Created: pod.CreationTimestamp.Time, Running: true, Labels: pod.Labels,
 	}, w)
 	require.False(t, rendezvous.FromPod(shape(t, "creating"), "worker").Running)
 	require.True(t, rendezvous.FromPod(shape(t, "terminating"), "worker").Terminating)

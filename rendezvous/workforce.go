@@ -93,7 +93,7 @@ func (m *Workforce) lose(loss Loss, c *Change) {
 // them.
 func (m *Workforce) replace(w Worker, c *Change) {
 	for _, old := range m.All() {
-		if identity(old) == identity(w) || old.Name != w.Name && !(old.Labelled && w.Labelled && old.Index == w.Index) {
+		if identity(old) == identity(w) || old.Name != w.Name && !(old.Labelled && w.Labelled && old.Given == w.Given && old.Index == w.Index) {
 			continue
 		}
 		m.lose(Loss{Worker: old, Gone: true, Reason: Reason{

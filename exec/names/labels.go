@@ -25,6 +25,12 @@ const (
 	// The number of the pod, which Kubeflow's training operators set. Muster reads it as the number of
 	// the worker.
 	LabelReplicaIndex = "training.kubeflow.org/replica-index"
+	// The place of the pod in its group, which Kueue's users set. Muster orders the workers by it
+	// before anything else.
+	LabelKueueIndex = "kueue.x-k8s.io/pod-group-pod-index"
+	// The place of the pod's Job in its JobSet, which JobSet sets. Muster orders the workers by it
+	// before anything else, and then by their number in the Job.
+	LabelJobSetIndex = "jobset.sigs.k8s.io/job-global-index"
 	// The role of the pod as Kubeflow's training operators write it: master, worker, ps. Newer
 	// operators write it in lower case, older ones do not. Muster reads it.
 	LabelReplicaType = "training.kubeflow.org/replica-type"
@@ -34,6 +40,12 @@ const (
 const (
 	// The number of slots of one pod, in place of the job's. You set it on a worker's pod.
 	AnnotationSlots = "muster.dev/slots"
+	// The topology labels of the pod's node, as KEY=VALUE with commas between them, for the order of
+	// ranks. Muster's controller sets it. In pods without a LaunchJob you may set it.
+	AnnotationTopology = "muster.dev/topology"
+	// The name of a label that has the place of the pod in its group, in place of
+	// kueue.x-k8s.io/pod-group-pod-index. Kueue's users set it, and Muster reads it.
+	AnnotationKueueIndexLabel = "kueue.x-k8s.io/pod-group-pod-index-label"
 	// The generation of the object from which a LaunchJob was created or last changed, for a job served in place. Muster's
 	// controller sets it.
 	AnnotationMadeFrom = "muster.dev/made-from-generation"
