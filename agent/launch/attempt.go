@@ -53,6 +53,7 @@ type attempt struct {
 // attempt plans the command, runs it here or on the workers, and judges its end.
 func (r *runner) attempt(ctx, working context.Context, number, port int, workers []rendezvous.Worker) (*attempt, error) {
 	r.epilogue = ""
+	workers = plan.Order(r.cfg, workers)
 	r.report.TookPart(workers)
 	a := &attempt{number: number, port: port, workers: workers, began: time.Now(), hang: r.watchHang()}
 	a.made = plan.Situation{Config: r.cfg, Ranked: workers, Welcomes: r.welcomes(), Files: r.place.Files,

@@ -58,6 +58,8 @@ func workers() []Setting {
 		{Name: "coordinator", Kind: Text, Join: Use{who, "find rank 0 at `HOST:PORT` (default: this host name with index 0, in the pod's subdomain, port 9377)", ""}},
 		{Name: "token-file", Kind: Text, Join: Use{who, "read the job's token from `FILE` (default: MUSTER_TOKEN); a single member needs none", ""}},
 		{Name: "slots", First: true, Kind: Number, Field: "slots", Run: Use{which, "give each worker `N` slots for ranks of mpirun", "1"}, Join: Use{who, "report `N` slots to the other members (default 1)", "1"}},
+		{Name: "topology-keys", Kind: Names, Field: "topologyKeys", Run: Use{which, "order ranks by the node labels in `LIST`, from coarse to fine; none: by index (default: zone, switch and NVLink domain)", ""},
+			Submit: Use{asRun, "order ranks by the node labels in `LIST`, from coarse to fine; none: by index", ""}},
 		{Name: "launcher-slots", Kind: Number, Field: "launcher.slots", Run: Use{which, "place the first `N` ranks of mpirun in the launcher (default: none)", ""},
 			Submit: Use{asRun, "place the first `N` ranks of mpirun in the launcher", ""}},
 		{Name: "job", First: true, Kind: Text, Run: Use{which, "use workers of job `NAME`: labels muster.dev/job=NAME,muster.dev/role=worker", ""}, Join: Use{started, "belong to job `NAME` (default: MUSTER_JOB)", ""}},

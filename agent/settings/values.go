@@ -7,7 +7,7 @@ import (
 )
 
 // Values returns the settings that the spec of a LaunchJob holds, by name and as a user would type
-// them; a list is JSON. It leaves out fields that are missing or zero.
+// them; a list of objects is JSON. It leaves out fields that are missing or zero.
 func Values(spec any) map[string]string {
 	text, err := json.Marshal(spec)
 	if err != nil {
@@ -38,6 +38,10 @@ func at(object json.RawMessage, path string) string {
 	var word string
 	if json.Unmarshal(fields[name], &word) == nil {
 		return word
+	}
+	var list []string
+	if json.Unmarshal(fields[name], &list) == nil {
+		return strings.Join(list, ",")
 	}
 	return string(fields[name])
 }

@@ -70,6 +70,7 @@ type Request struct {
 	CheckTime  time.Duration   `flag:"preflight-timeout"`
 	HangAction string          `flag:"hang-action"`
 	ExitWithin time.Duration   `flag:"exit-within"`
+	Topology   []string        `flag:"topology-keys"`
 	Progress   []progress.Word `flag:"progress"` // flags of progress rules, in their order
 	ActiveFor  time.Duration   // --active-deadline
 	CleanPods  string
@@ -129,10 +130,24 @@ func (r Request) Job() (*v1alpha1.LaunchJob, error) {
 	if err := r.hang(job); err != nil {
 		return nil, err
 	}
+	if err := r.topology(job); err != nil {
+		return nil, err
+	}
 	if err := r.preflight(job); err != nil {
 		return nil, err
 	}
 	return job, r.exitWithin(job)
+}
+
+// topology sets the node labels for the order of ranks.
+func (r Request) topology(job *v1alpha1.LaunchJob) error {
+	if len(r.Topology) > 0 && job.Spec.Launcher == nil {
+		return failure.Usage("--launcher adds one", "--topology-keys requires a launcher: without one, the number of a pod is its rank")
+	}
+	for _, key := range r.Topology {
+		job.Spec.TopologyKeys = append(job.Spec.TopologyKeys, v1alpha1.TopologyKey(key))
+	}
+	return nil
 }
 
 // progress sets the job's rules for output lines.

@@ -229,6 +229,11 @@ func (in *LaunchJobSpec) DeepCopyInto(out *LaunchJobSpec) {
 		*out = new(Agent)
 		**out = **in
 	}
+	if in.TopologyKeys != nil {
+		in, out := &in.TopologyKeys, &out.TopologyKeys
+		*out = make([]TopologyKey, len(*in))
+		copy(*out, *in)
+	}
 	if in.HangAfter != nil {
 		in, out := &in.HangAfter, &out.HangAfter
 		*out = new(Time)

@@ -44,6 +44,8 @@ type Selection struct {
 	Context       string   `flag:"context"`      // kubeconfig context
 	Container     string   `flag:"container"`    // container of the worker pods; "": detected
 	WorkerAgent   string   `flag:"worker-agent"` // path of the agent in the workers; "": our own path
+	// TopologyKeys are the node labels for the order of ranks, from coarse to fine; none: the default.
+	TopologyKeys []string `flag:"topology-keys"`
 }
 
 // Limits holds time limits and what happens when they expire.

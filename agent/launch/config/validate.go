@@ -47,6 +47,9 @@ func (c Config) ValidateHosts() error {
 	if err := c.validateLaunch(); err != nil {
 		return err
 	}
+	if err := c.validateTopology(); err != nil {
+		return err
+	}
 	if c.IsFake() {
 		return c.validateFake()
 	}

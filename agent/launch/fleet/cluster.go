@@ -58,7 +58,7 @@ func (c *Cluster) await(working context.Context, v *Vacancies) ([]rendezvous.Wor
 	w := &waiter{cfg: c.Config, links: c.Links, feed: c.feed, agent: c.Kube.agent, signals: c.Signals,
 		printer: console.NewPrinter(c.Stderr, c.Config.Color, c.Config.Quiet, c.Config.JSONLines())}
 	w.board = rendezvous.New(c.Config.Most(), c.Config.HopelessAfter)
-	w.board.Least = c.Config.LeastWorkers
+	w.board.Least, w.board.ByTopology = c.Config.LeastWorkers, len(c.Config.RankKeys()) > 0
 	w.board.Namespace, w.board.Selector = c.Kube.Namespace, c.Config.WorkerSelector()
 	w.board.Containers = rendezvous.Containers{Flag: c.Config.Container}
 	if v != nil {

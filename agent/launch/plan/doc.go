@@ -2,7 +2,7 @@
 // processes on the workers. Make turns a Situation into a Plan.
 //
 //	plan.go        the Plan, and the Situation that it depends on
-//	hosts.go       the name of each worker for mpirun
+//	hosts.go       the order of the workers, and the name of each for mpirun
 //	cluster.go     describes the situation to a framework; interfaces.go chooses the
 //	               network interface of each worker
 //	processes.go   the processes to start on the workers; packed.go sends long variables

@@ -23,6 +23,23 @@ type Host struct {
 	Host  string `json:"host"`  // the name or address for mpirun
 	IP    string `json:"ip"`
 	Slots int    `json:"slots"`
+	Node  string `json:"node,omitempty"`
+	// Domain is the finest topology label that is known of the worker's node.
+	Domain string `json:"domain,omitempty"`
+}
+
+// Order returns the workers in the order of their ranks: by topology, or by index for runs without
+// topology keys and for workers that already have a place (see [config.Config.RankKeys]). It
+// depends only on the workers, so ranks stay the same until a worker is replaced.
+func Order(c config.Config, workers []rendezvous.Worker) []rendezvous.Worker {
+	keys := c.RankKeys()
+	if slices.ContainsFunc(workers, func(w rendezvous.Worker) bool { return w.Role != "" || w.Given > 0 }) {
+		keys = nil
+	}
+	if len(keys) == 0 {
+		return workers
+	}
+	return rendezvous.ByTopology(workers, keys)
 }
 
 // hostsOf names ranked workers for mpirun. By default it uses their addresses, because a name that
@@ -35,7 +52,7 @@ func hostsOf(ranked []rendezvous.Worker, slots int) []Host {
 	}
 	hosts := make([]Host, 0, len(ranked))
 	for i, w := range ranked {
-		h := Host{Index: i, Name: w.Name, Host: w.IP, IP: w.IP, Slots: slots}
+		h := Host{Index: i, Name: w.Name, Host: w.IP, IP: w.IP, Slots: slots, Node: w.Node}
 		if w.HostNetwork || w.IP == "" || shares[w.IP] > 1 {
 			h.Host = w.Hostname
 		}

@@ -1,10 +1,13 @@
 package plan
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -19,13 +22,44 @@ func TestHostsOf(t *testing.T) {
 		{Name: "pi-worker-5"},
 	}, 2)
 	require.Equal(t, []Host{
-		{0, "pi-worker-0", "10.0.0.1", "10.0.0.1", 2},
-		{1, "pi-worker-1", "10.0.0.2", "10.0.0.2", 4},
-		{2, "pi-worker-2", "pi-worker-2", "192.168.0.7", 2},
-		{3, "pi-worker-3", "a", "192.168.0.8", 2},
-		{4, "pi-worker-4", "b", "192.168.0.8", 2},
-		{5, "pi-worker-5", "pi-worker-5", "", 2},
+		{Index: 0, Name: "pi-worker-0", Host: "10.0.0.1", IP: "10.0.0.1", Slots: 2},
+		{Index: 1, Name: "pi-worker-1", Host: "10.0.0.2", IP: "10.0.0.2", Slots: 4},
+		{Index: 2, Name: "pi-worker-2", Host: "pi-worker-2", IP: "192.168.0.7", Slots: 2},
+		{Index: 3, Name: "pi-worker-3", Host: "a", IP: "192.168.0.8", Slots: 2},
+		{Index: 4, Name: "pi-worker-4", Host: "b", IP: "192.168.0.8", Slots: 2},
+		{Index: 5, Name: "pi-worker-5", Host: "pi-worker-5", IP: "", Slots: 2},
 	}, got)
+}
+
+// TestOrder checks which runs order their ranks by topology.
+func TestOrder(t *testing.T) {
+	at := func(index int, zone string, change func(*rendezvous.Worker)) rendezvous.Worker {
+		w := rendezvous.Worker{Name: "w-" + string(rune('0'+index)), Index: index, Labels: map[string]string{"topology.kubernetes.io/zone": zone, "rack": "r"}}
+		if change != nil {
+			change(&w)
+		}
+		return w
+	}
+	for name, tc := range map[string]struct {
+		cfg    config.Config
+		change func(*rendezvous.Worker)
+		want   string
+	}{
+		"default":         {want: "0 2 1"},
+		"none":            {cfg: config.Config{Selection: config.Selection{TopologyKeys: []string{"none"}}}, want: "0 1 2"},
+		"other keys":      {cfg: config.Config{Selection: config.Selection{TopologyKeys: []string{"rack"}}}, want: "0 1 2"},
+		"elastic":         {cfg: config.Config{Selection: config.Selection{LeastWorkers: 2}}, want: "0 1 2"},
+		"roles":           {cfg: config.Config{Launching: config.Launching{Roles: "chief=1,worker=2"}}, want: "0 1 2"},
+		"compat":          {cfg: config.Config{Launching: config.Launching{Compat: "kubeflow-v1"}}, want: "0 1 2"},
+		"roles by labels": {change: func(w *rendezvous.Worker) { w.Role = "worker" }, want: "0 1 2"},
+		"place by Kueue":  {change: func(w *rendezvous.Worker) { w.Given = w.Index + 1 }, want: "0 1 2"},
+	} {
+		var got []string
+		for _, w := range Order(tc.cfg, []rendezvous.Worker{at(0, "a", tc.change), at(1, "b", tc.change), at(2, "a", tc.change)}) {
+			got = append(got, strconv.Itoa(w.Index))
+		}
+		require.Equal(t, tc.want, strings.Join(got, " "), name)
+	}
 }
 
 func TestSharedCores(t *testing.T) {

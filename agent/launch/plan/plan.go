@@ -54,6 +54,9 @@ type Situation struct {
 // Make decides hosts, environment and processes. Errors are *failure.Failure.
 func Make(s Situation) (Plan, error) {
 	hosts := hostsOf(s.Ranked, s.Config.Slots)
+	for i, w := range s.Ranked {
+		hosts[i].Domain = w.Domain(s.Config.DomainKeys())
+	}
 	cluster, err := clusterOf(s, hosts)
 	if err != nil {
 		return Plan{}, err

@@ -46,6 +46,7 @@ func imagine(ctx context.Context, cfg config.Config) (plan.Plan, error) {
 	if s.Ranked, err = fleet.List(ctx, cfg, agent, build.Version()); err != nil {
 		return plan.Plan{}, err
 	}
+	s.Ranked = plan.Order(cfg, s.Ranked)
 	if len(s.Ranked) == 0 {
 		return plan.Plan{}, failure.New(names.ExitDeadline, "agent run waits for them", "no workers yet: no pod matches %s", cfg.WorkerSelector())
 	}
