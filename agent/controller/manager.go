@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/topology"
 	"github.com/musterhq/muster/agent/serve"
 	"github.com/musterhq/muster/exec/names"
 )
@@ -86,7 +87,7 @@ func NewManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("muster-controller"),
 		Clock: clock.RealClock{}, AgentImage: o.AgentImage, MaxWorkers: o.MaxWorkers, Version: o.Version, Metrics: series,
 	}
-	return mgr, errors.Join(r.watch(mgr), serve.Add(mgr, o.Serve, o.Namespaces))
+	return mgr, errors.Join(r.watch(mgr), topology.Add(mgr, reasonNoTopology), serve.Add(mgr, o.Serve, o.Namespaces))
 }
 
 func namespaces(list []string) map[string]cache.Config {

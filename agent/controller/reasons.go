@@ -47,6 +47,9 @@ const (
 	reasonRestart = "Restarted"
 	// The run no longer hangs.
 	reasonMoves = "Moving"
+	// The controller may not read nodes or patch pods, so the ranks of jobs do not follow the topology.
+	// Only events have this reason.
+	reasonNoTopology = "TopologyUnknown"
 	// A lost or failed pod is being replaced. Only events have this reason.
 	reasonReplaced = "PodReplaced"
 )
