@@ -8,13 +8,14 @@ import (
 	"github.com/musterhq/muster/agent/launch/show"
 )
 
-const hostsHelp = `usage: agent hosts [--format openmpi|hydra|horovod|json] [FLAGS]
+const hostsHelp = `usage: agent hosts [-o openmpi|hydra|horovod|wide|json] [FLAGS]
 
 Prints the workers in rank order. In the pod of a running launcher these are its workers.
 Elsewhere they are the workers that the flags select.
 
   agent hosts                               host slots=N
-  agent hosts --format hydra                host:N
+  agent hosts -o hydra                      host:N
+  agent hosts -o wide                       rank among the workers, node, topology domain
   horovodrun --host-discovery-script /etc/mpi/discover_hosts.sh ...`
 
 func newHosts(streams Streams) *cobra.Command {
@@ -34,6 +35,6 @@ func newHosts(streams Streams) *cobra.Command {
 		},
 	}
 	flags.bind(cmd)
-	cmd.Flags().StringVar(&format, "format", "openmpi", "output format: openmpi, hydra, horovod or json")
+	cmd.Flags().StringVarP(&format, "format", "o", "openmpi", "output format: openmpi, hydra, horovod, wide or json")
 	return cmd
 }

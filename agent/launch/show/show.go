@@ -3,7 +3,6 @@ package show
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -21,7 +20,6 @@ import (
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/rsh"
 	"github.com/musterhq/muster/exec/rundir"
-	"github.com/musterhq/muster/hostfile"
 )
 
 // Env runs `agent env`: it prints export lines for what `agent run` exports. It uses the plan of
@@ -51,36 +49,6 @@ func Env(ctx context.Context, cfg config.Config, w io.Writer, explain bool) erro
 		fmt.Fprintf(w, "export %s=%s\n", v.Name, phrase.QuoteAlways(v.Value))
 	}
 	return nil
-}
-
-// Hosts runs `agent hosts`: it prints the workers in this format.
-func Hosts(ctx context.Context, cfg config.Config, w io.Writer, format string) error {
-	if err := failure.OneOf("--format", format, "openmpi", "hydra", "horovod", "json"); err != nil {
-		return err
-	}
-	planned, _, err := currentPlan(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	hosts := planned.All()
-	list := plan.HostfileLines(hosts)
-	var text []byte
-	switch format {
-	case "json":
-		if hosts == nil {
-			hosts = []plan.Host{}
-		}
-		if text, err = json.MarshalIndent(hosts, "", "  "); err != nil {
-			return fmt.Errorf("encode hosts: %w", err)
-		}
-		text = append(text, '\n')
-	case "openmpi":
-		text = hostfile.OpenMPI(list)
-	default:
-		text = hostfile.Hydra(list)
-	}
-	_, err = w.Write(text)
-	return err
 }
 
 // currentPlan returns the plan of the launcher that runs here, unless the flags name other workers.
