@@ -82,6 +82,30 @@ func TestInterfaces(t *testing.T) {
 	require.Empty(t, clusterIn(t, s).Workers[1].Interface)
 }
 
+// TestWhyAnInterface checks the sentence about each worker's interface.
+func TestWhyAnInterface(t *testing.T) {
+	for name, tc := range map[string]struct {
+		flag   string
+		change func(*Situation)
+		want   string
+	}{
+		"by address":                {want: "eth0: it has the worker's address 10.0.0.1; also there: lo, eth1"},
+		"by the user":               {flag: "192.168.0.0/16", want: "eth1: chosen by --interface=192.168.0.0/16; also there: lo, eth0"},
+		"fake":                      {change: func(s *Situation) { s.Machine.Fake = true }, want: "eth0: "},
+		"none":                      {change: func(s *Situation) { s.Ranked[0].IP = "10.9.9.9" }, want: ": no interface has the worker's address 10.9.9.9; there are: lo, eth0, eth1"},
+		"not reported":              {change: func(s *Situation) { s.Welcomes = nil }, want: ": "},
+		"not reported, by the user": {flag: "ib0", change: func(s *Situation) { s.Welcomes = nil }, want: "ib0: chosen by --interface=ib0"},
+	} {
+		s := podsOf(config.Config{Command: []string{"./a"}, Launching: config.Launching{Interface: tc.flag, Framework: "plain"}}, "")
+		if tc.change != nil {
+			tc.change(&s)
+		}
+		p, err := Make(s)
+		require.NoError(t, err, name)
+		require.Equal(t, tc.want, p.Hosts[0].Interface+": "+p.Hosts[0].Why, name)
+	}
+}
+
 func TestDevicesOfWorkers(t *testing.T) {
 	s := podsOf(config.Config{}, "", "")
 	c := clusterIn(t, s)

@@ -26,6 +26,10 @@ type Host struct {
 	Node  string `json:"node,omitempty"`
 	// Domain is the finest topology label that is known of the worker's node.
 	Domain string `json:"domain,omitempty"`
+	// Interface is the network interface that processes on the worker use; "": none is known. Why
+	// says why, and which other interfaces the worker has.
+	Interface string `json:"interface,omitempty"`
+	Why       string `json:"interfaceReason,omitempty"`
 }
 
 // Order returns the workers in the order of their ranks: by topology, or by index for runs without

@@ -33,6 +33,31 @@ func giveInterfaces(s Situation, workers []framework.Node) error {
 	return nil
 }
 
+// whyInterface says why a worker uses its network interface, or why it uses none. It returns "" for a
+// worker that has not reported its interfaces, unless the user has chosen one.
+func whyInterface(s Situation, h Host) string {
+	has := s.Welcomes[h.Name].Interfaces
+	var others []string
+	for _, i := range has {
+		if i.Name != h.Interface {
+			others = append(others, i.Name)
+		}
+	}
+	also := ""
+	if len(others) > 0 {
+		also = "; also there: " + strings.Join(others, ", ")
+	}
+	switch {
+	case s.Config.Interface != "" && h.Interface != "":
+		return "chosen by --interface=" + s.Config.Interface + also
+	case len(has) == 0, s.Machine.Fake: // fake workers use lo
+		return ""
+	case h.Interface == "":
+		return "no interface has the worker's address " + h.IP + "; there are: " + strings.Join(others, ", ")
+	}
+	return "it has the worker's address " + h.IP + also
+}
+
 // InterfaceOf finds an interface by its name, or else by a network that contains one of its
 // addresses.
 func InterfaceOf(has []wire.Interface, which string) (name string, ok bool) {

@@ -54,12 +54,13 @@ type Situation struct {
 // Make decides hosts, environment and processes. Errors are *failure.Failure.
 func Make(s Situation) (Plan, error) {
 	hosts := hostsOf(s.Ranked, s.Config.Slots)
-	for i, w := range s.Ranked {
-		hosts[i].Domain = w.Domain(s.Config.DomainKeys())
-	}
 	cluster, err := clusterOf(s, hosts)
 	if err != nil {
 		return Plan{}, err
+	}
+	for i, w := range s.Ranked {
+		hosts[i].Domain, hosts[i].Interface = w.Domain(s.Config.DomainKeys()), cluster.Workers[i].Interface
+		hosts[i].Why = whyInterface(s, hosts[i])
 	}
 	f, err := config.Choose(s.Config, s.Plugins)
 	if err != nil {

@@ -102,6 +102,7 @@ func explainPlan(w io.Writer, cfg config.Config, planned plan.Plan, running bool
 			fmt.Fprintf(w, "%s=%s\n    %s\n", v.Name, shownValue(v), v.Why)
 		}
 	}
+	explainInterfaces(w, planned.Hosts)
 	for _, warning := range warnings {
 		fmt.Fprintf(w, "# kept: %s\n", warning)
 	}
