@@ -1,8 +1,9 @@
-// Package notice reads what mpirun writes about the rank that failed.
+// Package notice reads what mpirun writes about the rank that failed, and what NCCL writes about the
+// network that it uses.
 //
-// Open MPI, PRRTE, MPICH and Intel MPI write it as text on standard error; Hydra writes it on
+// Open MPI, PRRTE, MPICH and Intel MPI name the rank as text on standard error; Hydra does so on
 // standard output. Any rank may write the same words, so callers must compare the result with other
-// evidence.
+// evidence. NCCL writes to standard output if NCCL_DEBUG=INFO is set.
 package notice
 
 import (
