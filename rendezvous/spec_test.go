@@ -21,3 +21,18 @@ func TestGPUsOf(t *testing.T) {
 		require.Equal(t, want, gpusOf(pod, "worker"), name)
 	}
 }
+
+func TestDevicesOfAPod(t *testing.T) {
+	for name, want := range map[string]bool{
+		"rdma/hca": true, "rdma/hca_shared_devices_a": true, "vpc.amazonaws.com/efa": true, "nvidia.com/gpu": false, "cpu": false, "vpc.amazonaws.com/pod-eni": false,
+	} {
+		of := func(count string) *corev1.Pod {
+			return &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{
+				{Name: "side", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"rdma/hca": resource.MustParse("1")}}},
+				{Name: "worker", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceName(name): resource.MustParse(count)}}},
+			}}}
+		}
+		require.Equal(t, want, limitsOf(of("2"), "worker", isRDMA) == 2, name)
+		require.Zero(t, limitsOf(of("0"), "worker", isRDMA), "none of %s", name)
+	}
+}

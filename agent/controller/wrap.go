@@ -32,6 +32,9 @@ func (b builder) wrap(s slot, spec *corev1.PodSpec) {
 		b.probe(own)
 	case b.job.Spec.Launcher != nil:
 		setEnv(own, []corev1.EnvVar{{Name: names.EnvJob, Value: b.job.Name}})
+		if b.job.Spec.RequireRDMA { // here too, because Open MPI's ranks do not get the launcher's variables
+			setEnv(own, []corev1.EnvVar{{Name: "NCCL_DEBUG", Value: "INFO"}})
+		}
 		if len(own.Command) == 0 {
 			own.Command, own.Args = []string{names.AgentPath, "worker"}, nil
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/files"
 	"github.com/musterhq/muster/agent/launch/hang"
+	"github.com/musterhq/muster/agent/launch/network"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/stall"
@@ -39,6 +40,7 @@ type attempt struct {
 	hang     *hang.Watch    // nil: no hang watch
 	progress *stall.Watch   // nil: there are no rules for output lines
 	words    *console.Words // nil: the command's messages are not read
+	network  *network.Watch // nil: the run did not ask for RDMA
 	began    time.Time
 	ran      time.Duration
 	evidence verdict.Evidence
@@ -56,6 +58,9 @@ func (r *runner) attempt(ctx, working context.Context, number, port int, workers
 	workers = plan.Order(r.cfg, workers)
 	r.report.TookPart(workers)
 	a := &attempt{number: number, port: port, workers: workers, began: time.Now(), hang: r.watchHang()}
+	if !r.fellBack { // once in a run
+		a.network = network.New(workers, r.cfg.RequireRDMA)
+	}
 	a.made = plan.Situation{Config: r.cfg, Ranked: workers, Welcomes: r.welcomes(), Files: r.place.Files,
 		Dir: r.place.Dir, Broker: r.place.Socket, Agent: r.agent, Env: os.Environ(), Attempt: number, Port: port, Plugins: command.Plugins(r.cfg, command.NewStarter(r.reaper), r.log)}
 	var err error
@@ -102,7 +107,7 @@ func (r *runner) warn(sentences []string) {
 func (r *runner) supervise(working context.Context, a *attempt, name string, job supervise.Running) *supervise.Supervisor {
 	a.began = time.Now()
 	s := r.observer(a.workers)
-	s.Command, s.Name, s.Hang, s.Progress = job, name, a.hang, a.progress
+	s.Command, s.Name, s.Hang, s.Progress, s.Network = job, name, a.hang, a.progress, a.network
 	a.watcher = s
 	r.membership.enroll(working, a)
 	if r.begun.IsZero() {
@@ -140,7 +145,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	}
 	a.progress = stall.New(r.cfg.Progress, 0)
 	a.words = r.listen()
-	a.command, err = r.teed(a.progress, a.words, func(s console.Streams) (*command.Command, error) {
+	a.command, err = r.teed(a, func(s console.Streams) (*command.Command, error) {
 		return command.Start(r.reaper, command.Spec{Argv: argv, Env: env, Dir: r.cfg.Chdir, Streams: s, Run: r.id, OwnSlots: r.cfg.LauncherSlots, Links: r.links, Workers: len(a.workers)})
 	})
 	if err != nil {

@@ -205,7 +205,7 @@ func (r *runner) processes(a *attempt, out, complaints io.Writer) ([]group.Proce
 			return m, outputFailure(err)
 		}
 		m.Stdout, m.Stderr = r.noteErrors(m.Stdout), r.noteErrors(m.Stderr)
-		m.Stdout, m.Stderr = a.progress.Hear(p.Rank, m.Stdout), a.progress.Hear(p.Rank, m.Stderr)
+		m.Stdout, m.Stderr = a.network.Hear(worker, a.progress.Hear(p.Rank, m.Stdout)), a.progress.Hear(p.Rank, m.Stderr)
 		m.Stdout, m.Stderr = a.hang.Hear(r.meter.Watch(p.Rank, m.Stdout)), a.hang.Hear(m.Stderr)
 		return m, nil
 	}

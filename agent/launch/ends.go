@@ -167,6 +167,21 @@ func (r *runner) noteHang(a *attempt) {
 	if s.Hung != "" && s.Told() == 0 {
 		a.evidence.Code, a.verdict = names.ExitHung, verdict.Verdict{Code: names.ExitHung, Why: s.Hung}
 	}
+	r.noteNetwork(a)
+}
+
+// noteNetwork sets the verdict of an attempt that we ended because NCCL fell back to sockets. It warns
+// if --require-rdma could not be checked.
+func (r *runner) noteNetwork(a *attempt) {
+	s := a.watcher
+	r.fellBack = r.fellBack || s.FellBack
+	switch {
+	case s.Refused != "" && s.Told() == 0:
+		a.evidence.Code, a.verdict = names.ExitHopeless, verdict.Verdict{Code: names.ExitHopeless, Why: s.Refused}
+	case a.verdict.Code == 0 && a.network.Unchecked():
+		r.voice.Warn("--require-rdma was not checked: NCCL named no network in the output")
+		r.voice.Hint("NCCL_DEBUG=INFO makes NCCL print it to standard output; Open MPI's ranks need -x NCCL_DEBUG=INFO, or the variable in the workers' pods")
+	}
 }
 
 // tellBystanders says which rank the failed rank was waiting for.

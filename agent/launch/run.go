@@ -53,6 +53,7 @@ type runner struct {
 	begun      time.Time           // when the first attempt's processes were started
 	shot       rendezvous.Snapshot // the latest snapshot of the pods
 	warned     map[string]bool     // sentences that have been printed
+	fellBack   bool                // the user was told that NCCL fell back to sockets
 
 	means
 	outcome

@@ -13,7 +13,6 @@ import (
 	"github.com/musterhq/muster/agent/launch/command"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/plan"
-	"github.com/musterhq/muster/agent/launch/stall"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/metrics"
 	"github.com/musterhq/muster/agent/notice"
@@ -35,8 +34,10 @@ func (r *runner) lookAtOutput(died bool) {
 // teed calls begin with streams that pass through a tee. A stream passes through if something
 // inspects it, or if the command's own writes would fail unnoticed. Progress rules also inspect
 // standard error, because loggers and progress bars write there. So does w, if the streams are
-// pipes, sockets or files. r.wg owns the copying, which continues until r.tees.Finish.
-func (r *runner) teed(p *stall.Watch, w *console.Words, begin func(console.Streams) (*command.Command, error)) (cmd *command.Command, err error) {
+// pipes, sockets or files. NCCL's lines are read if the stream passes through anyway, or if the run
+// depends on them. r.wg owns the copying, which continues until r.tees.Finish.
+func (r *runner) teed(a *attempt, begin func(console.Streams) (*command.Command, error)) (cmd *command.Command, err error) {
+	p, w, n := a.progress, a.words, a.network
 	streams := r.streams
 	var made console.Tees
 	var ins []*os.File
@@ -50,8 +51,8 @@ func (r *runner) teed(p *stall.Watch, w *console.Words, begin func(console.Strea
 		return err
 	}
 	heard := w.Hears(r.streams.Out)
-	if heard || r.meter != nil || p != nil || console.IsOddDevice(r.streams.Out) {
-		err = pass(console.StandardOutput, &streams.Out, console.Lookers{r.meter.Mixed(), p.Mixed(r.tags()), w.Reader(heard)})
+	if heard || r.meter != nil || p != nil || n.Must() || console.IsOddDevice(r.streams.Out) {
+		err = pass(console.StandardOutput, &streams.Out, console.Lookers{r.meter.Mixed(), p.Mixed(r.tags()), n.Mixed(), w.Reader(heard)})
 	}
 	heard = w.Hears(r.streams.Err)
 	switch {

@@ -102,3 +102,11 @@ func TestDefaultsAreThoseOfTheTable(t *testing.T) {
 		}
 	}
 }
+
+// TestValuesOfAJob checks how fields of a LaunchJob become values of flags.
+func TestValuesOfAJob(t *testing.T) {
+	got := settings.Values(v1alpha1.LaunchJobSpec{Slots: 4, TopologyKeys: []v1alpha1.TopologyKey{"a", "b/c"}, RequireRDMA: true,
+		Progress: []v1alpha1.ProgressRule{{FailOn: "nan"}}})
+	require.Equal(t, map[string]string{"slots": "4", "topology-keys": "a,b/c", "require-rdma": "true", "progress": `[{"failOn":"nan"}]`}, got)
+	require.Empty(t, settings.Values(v1alpha1.LaunchJobSpec{}))
+}

@@ -165,6 +165,8 @@ func launching() []Setting {
 		{Name: "env", First: true, Kind: Repeated, Run: Use{framework, "set a variable for processes, as `NAME=VALUE`; repeatable", ""}, Join: Use{started, "set a variable for processes, as `NAME=VALUE`; repeatable", ""}},
 		{Name: "interface", Kind: Text, Run: Use{framework, "use network interface `NAME` (or a CIDR) on workers (default: the one with the pod's address)", ""},
 			Join: Use{started, "use network interface `NAME` (default: the one with the pod's address)", ""}, Submit: Use{asRun, "use network interface `NAME` (or a CIDR) on workers", ""}},
+		{Name: "require-rdma", Kind: Switch, Field: "requireRDMA", Run: Use{framework, "stop the run (exit 76) if NCCL prints that it falls back to sockets", ""},
+			Submit: Use{asRun, "stop the job (exit 76) if NCCL prints that it falls back to sockets", ""}},
 		{Name: "port", Kind: Number, Run: Use{framework, "use ports from `N` up (default: from 20000 to 31000, new for each attempt)", ""},
 			Join: Use{started, "use ports from `N` up (default: new ones for each attempt)", ""}},
 	}

@@ -62,19 +62,20 @@ type Request struct {
 	Delivery   string
 	AgentImage string
 	Restarts
-	Success    string          `flag:"success"`
-	HangAfter  time.Duration   `flag:"hang-after"`
-	Preflight  string          `flag:"preflight"`
-	Check      string          `flag:"preflight-command"`
-	GroupCheck string          `flag:"preflight-group-command"`
-	CheckTime  time.Duration   `flag:"preflight-timeout"`
-	HangAction string          `flag:"hang-action"`
-	ExitWithin time.Duration   `flag:"exit-within"`
-	Topology   []string        `flag:"topology-keys"`
-	Progress   []progress.Word `flag:"progress"` // flags of progress rules, in their order
-	ActiveFor  time.Duration   // --active-deadline
-	CleanPods  string
-	Run        Run
+	Success     string          `flag:"success"`
+	HangAfter   time.Duration   `flag:"hang-after"`
+	Preflight   string          `flag:"preflight"`
+	Check       string          `flag:"preflight-command"`
+	GroupCheck  string          `flag:"preflight-group-command"`
+	CheckTime   time.Duration   `flag:"preflight-timeout"`
+	HangAction  string          `flag:"hang-action"`
+	ExitWithin  time.Duration   `flag:"exit-within"`
+	Topology    []string        `flag:"topology-keys"`
+	RequireRDMA bool            `flag:"require-rdma"`
+	Progress    []progress.Word `flag:"progress"` // flags of progress rules, in their order
+	ActiveFor   time.Duration   // --active-deadline
+	CleanPods   string
+	Run         Run
 }
 
 // Job returns the object. Errors are *failure.Failure with exit code 64.
@@ -130,7 +131,7 @@ func (r Request) Job() (*v1alpha1.LaunchJob, error) {
 	if err := r.hang(job); err != nil {
 		return nil, err
 	}
-	if err := r.topology(job); err != nil {
+	if err := r.network(job); err != nil {
 		return nil, err
 	}
 	if err := r.preflight(job); err != nil {
@@ -139,8 +140,12 @@ func (r Request) Job() (*v1alpha1.LaunchJob, error) {
 	return job, r.exitWithin(job)
 }
 
-// topology sets the node labels for the order of ranks.
-func (r Request) topology(job *v1alpha1.LaunchJob) error {
+// network sets the node labels for the order of ranks, and whether NCCL needs RDMA.
+func (r Request) network(job *v1alpha1.LaunchJob) error {
+	if r.RequireRDMA && job.Spec.Launcher == nil {
+		return failure.Usage("--launcher adds one", "--require-rdma requires a launcher: without one, no pod sees the output of all members")
+	}
+	job.Spec.RequireRDMA = r.RequireRDMA
 	if len(r.Topology) > 0 && job.Spec.Launcher == nil {
 		return failure.Usage("--launcher adds one", "--topology-keys requires a launcher: without one, the number of a pod is its rank")
 	}

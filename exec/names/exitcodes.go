@@ -18,7 +18,8 @@ const (
 	ExitOutput = 74
 	// Workers were missing at the deadline (--timeout), or no launcher came to a worker (--await).
 	ExitDeadline = 75
-	// A permanent error, a lost worker, or a command that exited with 0 although a rank failed.
+	// A permanent error, a lost worker, a command that exited with 0 although a rank failed, or NCCL
+	// without RDMA (--require-rdma).
 	ExitHopeless = 76
 	// The launcher does not have a right that it needs.
 	ExitForbidden = 77

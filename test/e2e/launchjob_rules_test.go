@@ -131,6 +131,10 @@ func TestLaunchJobMistakes(t *testing.T) {
 			delete(at(o, "spec"), "launcher")
 			at(o, "spec")["framework"], at(o, "spec")["topologyKeys"] = "torch", []any{"rack"}
 		}, "topologyKeys requires a launcher"},
+		"RDMA without a launcher": {func(o map[string]any) {
+			delete(at(o, "spec"), "launcher")
+			at(o, "spec")["framework"], at(o, "spec")["requireRDMA"] = "torch", true
+		}, "requireRDMA requires a launcher"},
 		"a topology key": {func(o map[string]any) { at(o, "spec")["topologyKeys"] = []any{"a b"} }, "want the key of a node label"},
 		"none and a key": {func(o map[string]any) { at(o, "spec")["topologyKeys"] = []any{"none", "rack"} }, "none cannot be used together with keys"},
 		"too many keys": {func(o map[string]any) {
@@ -183,6 +187,7 @@ func TestLaunchJobMistakes(t *testing.T) {
 			`{"spec":{"elastic":{"min":1,"max":9}}}`:                  "while a job runs, only runPolicy can be changed",
 			`{"spec":{"runPolicy":{"suspend":true},"workers":3}}`:     "workers can be changed only in an elastic job",
 			`{"spec":{"exitWithin":"9m"}}`:                            "while a job runs, only runPolicy can be changed",
+			`{"spec":{"requireRDMA":true}}`:                           "while a job runs, only runPolicy can be changed",
 			`{"spec":{"topologyKeys":["rack"]}}`:                      "while a job runs, only runPolicy can be changed",
 			`{"spec":{"agent":{"delivery":"init"},"hangAfter":"9m"}}`: "while a job runs, only runPolicy can be changed",
 		} {

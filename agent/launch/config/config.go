@@ -97,6 +97,7 @@ type Launching struct {
 	Chdir          string           `flag:"chdir"`            // working directory of the processes
 	Env            []string         `flag:"env"`              // K=V, for the processes
 	Interface      string           `flag:"interface"`        // network interface of the workers, a name or a CIDR
+	RequireRDMA    bool             `flag:"require-rdma"`     // NCCL must not fall back to sockets
 	Port           int              `flag:"port"`             // first port of a block; 0: chosen
 	Hostfile       string           `flag:"hostfile"`         // where to write the hostfile; "": /etc/mpi, else the run directory
 	Exit           verdict.ExitRule `flag:"exit"`             // what decides the exit code

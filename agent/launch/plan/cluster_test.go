@@ -157,3 +157,31 @@ func TestSettleWithFiles(t *testing.T) {
 	require.Equal(t, []string{"PYTHONPATH=/a:/image"}, p.Processes[0].Environment(config.Config{}))
 	require.Equal(t, []string{"PYTHONPATH=/b", "CONF=/b/x.json"}, p.Processes[1].Environment(config.Config{}))
 }
+
+// TestRequiredRDMAMakesNCCLPrint checks that --require-rdma makes NCCL name its network, on the workers
+// and in the launcher, and that the user's own value is kept.
+func TestRequiredRDMAMakesNCCLPrint(t *testing.T) {
+	for _, framework := range []string{"plain", "mpi"} {
+		cfg := config.Config{Command: []string{"./a"}, Selection: config.Selection{Slots: 1}, Launching: config.Launching{Framework: framework, RequireRDMA: true}}
+		p, err := Make(podsOf(cfg, "", ""))
+		require.NoError(t, err)
+		set, _ := p.Merge(nil)
+		if len(p.Processes) > 0 {
+			set = p.Processes[1].Environment(cfg)
+		}
+		require.Contains(t, set, "NCCL_DEBUG=INFO", framework)
+		cfg.RequireRDMA = false
+		if p, err = Make(podsOf(cfg, "", "")); len(p.Processes) > 0 {
+			set = p.Processes[1].Environment(cfg)
+		} else {
+			set, _ = p.Merge(nil)
+		}
+		require.NoError(t, err)
+		require.NotContains(t, set, "NCCL_DEBUG=INFO", framework)
+	}
+	cfg := config.Config{Command: []string{"./a"}, Launching: config.Launching{Framework: "plain", RequireRDMA: true, Env: []string{"NCCL_DEBUG=WARN"}}}
+	p, err := Make(podsOf(cfg, "", ""))
+	require.NoError(t, err)
+	require.NotContains(t, p.Processes[0].Environment(cfg), "NCCL_DEBUG=INFO")
+	require.Contains(t, strings.Join(p.Warnings, ""), `NCCL_DEBUG="WARN" is set and kept in place of "INFO"`)
+}

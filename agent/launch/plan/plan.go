@@ -86,7 +86,7 @@ func Make(s Situation) (Plan, error) {
 		return Plan{}, err
 	}
 	wordAgent(launch.Env, s.Agent)
-	plan.Vars = append(launch.Env, brokerVar(s.Broker), attemptVar(s.Attempt))
+	plan.Vars = append(append(launch.Env, debugVars(s.Config)...), brokerVar(s.Broker), attemptVar(s.Attempt))
 	return plan, nil
 }
 
@@ -102,6 +102,15 @@ func byHand(s Situation, c framework.Cluster) []framework.Var {
 
 func brokerVar(path string) framework.Var {
 	return framework.Var{Name: names.EnvBroker, Value: path, Why: "the launcher's socket, for agent rsh"}
+}
+
+// debugVars makes NCCL print the network that it uses, if the run depends on that.
+func debugVars(c config.Config) []framework.Var {
+	if !c.RequireRDMA {
+		return nil
+	}
+	const why = "NCCL prints the network that it uses, for --require-rdma"
+	return []framework.Var{{Name: "NCCL_DEBUG", Value: "INFO", Why: why}}
 }
 
 func attemptVar(attempt int) framework.Var {

@@ -61,6 +61,7 @@ func (s *Supervisor) sayStopping(ranks int) {
 
 // finish completes a watch.
 func (s *Supervisor) finish() {
+	s.lateFallback()
 	s.Rest.end()
 	s.sayCounted()
 }

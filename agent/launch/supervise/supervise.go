@@ -84,6 +84,8 @@ func (s *Supervisor) Watch(ctx context.Context) {
 			rearm(s.onProgressDue(time.Now()))
 		case <-s.Progress.Told():
 			rearm(s.onProgress(time.Now()))
+		case <-s.Network.Told():
+			rearm(s.onFallback())
 		case <-tick.C:
 			rearm(s.onTick(time.Now()))
 		case <-ctx.Done():

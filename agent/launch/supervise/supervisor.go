@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/hang"
+	"github.com/musterhq/muster/agent/launch/network"
 	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/agent/launch/stall"
 	"github.com/musterhq/muster/agent/launch/tally"
@@ -104,6 +105,7 @@ type Watches struct {
 	Rest *Leftover   // what ranks that ended with 0 have left running
 	// Progress applies the rules for output lines; nil: there are none.
 	Progress   *stall.Watch
+	Network    *network.Watch // notices that NCCL falls back to sockets; nil: RDMA was not asked for
 	Alone      *command.Alone
 	Bystanders *Bystanders // takes the stacks of an mpirun's ranks after one has failed; nil: none are taken
 }
@@ -115,6 +117,8 @@ type Findings struct {
 	Stalled    *string        // the rank that broke the rule for which we ended the run; nil: none did
 	Guilty     bool           // Stalled is the rank at fault, and not only the last one that printed
 	Hangs      int            // hangs that were reported
+	FellBack   bool           // NCCL fell back to sockets
+	Refused    string         // why we ended a run that must use RDMA
 	Blames     []report.Blame // from the ranks' stacks
 	Stalls     []report.Stall // progress rules that fired
 }
@@ -156,7 +160,9 @@ func (s *Supervisor) Told() int { return s.ending.told }
 func (s *Supervisor) ToldAt() time.Time { return s.ending.at }
 
 // Over reports whether the whole run has to end, without a restart.
-func (s *Supervisor) Over() bool { return s.ending.phase.told() || s.ending.phase == phaseOver }
+func (s *Supervisor) Over() bool {
+	return s.ending.phase.told() || s.ending.phase == phaseOver || s.Refused != ""
+}
 
 // Asked reports whether we have signaled the command because of what we saw, and not because of a
 // signal.

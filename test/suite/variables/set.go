@@ -25,6 +25,7 @@ func Always() []Set {
 		{Row{"HOME", "/run/muster", ranks + ", if it has none", "private directory"}, "agent/worker"},
 		{Row{"TMPDIR", "/run/muster/tmp", ranks + ", if it has none and `/tmp` cannot be written", "directory of temporary files"}, "agent/worker"},
 		{Row{"MUSTER_BROKER", "/run/muster/broker.sock", command, "the launcher's socket, for `agent rsh`"}, "agent/launch/plan"},
+		{Row{"NCCL_DEBUG", "INFO", command + ", and every process on a worker, with `--require-rdma`", "makes NCCL print the network that it uses"}, "agent/controller agent/launch/plan agent/submit"},
 		{Row{"MUSTER_RUN", "k3bqhz7wpa", command + ", and plugins", "run to which it belongs: Muster stops what is left of it"}, "agent/launch/command"},
 		{Row{"MUSTER_LOG_FORMAT", "json", command + ", with `--log-format=json`", "makes `agent rsh` write JSON too"}, "agent/launch"},
 		{Row{"PATH", "/run/muster/shims:/usr/bin:/bin", command + ", with `--shims`", "directory in which `ssh`, `rsh` and `pdsh` are the agent, before your own value"}, "agent/launch/files"},
