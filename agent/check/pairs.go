@@ -113,9 +113,10 @@ const leastWorkers = 4
 // Hoaglin recommend.
 const far = 3.5
 
-// outliers names workers whose best value is far from that of all workers, by median absolute
-// deviation: unlike the mean, it does not move with the outlier (Iglewicz and Hoaglin, 1993). It
-// compares logarithms, because rates and times differ by factors. The best value of a worker says what it can do: noise, and the peer, only make values worse.
+// outliers names workers whose best value is far from the median of all, in units of the median
+// absolute deviation (Iglewicz and Hoaglin, 1993). Unlike the mean, the median does not move with an
+// outlier. Logarithms are compared, because rates and times differ by factors. The best value of a
+// worker says what it can do: noise and the peer only make values worse.
 func outliers(name string, best map[string]float64, nodes map[string]string, matters func(value, usual float64) bool, text func(value, usual float64) string) []Finding {
 	if len(best) < leastWorkers {
 		return nil

@@ -11,7 +11,7 @@
 //
 // # Limits
 //
-// The listener's port is open to whoever reaches the pod. A peer that does not send the token
+// The listener's port is open to everything that reaches the pod. A peer that does not send the token
 // within 2 s is dropped, 256 connections are served at a time, and each ends after 10 s. A
 // connection may send [wire.MostTransfer] bytes, and the bytes are dropped as they come. Listening
 // ends with its context, at the latest when preflight is over.

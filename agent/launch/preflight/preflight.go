@@ -51,7 +51,7 @@ type Asker interface {
 type Subject struct {
 	// Worker has what is known without asking the worker.
 	Worker check.Worker
-	ID     string // of its incarnation: another one is checked anew
+	ID     string // of its incarnation: another one is checked again
 	// Address is where it listens for other workers.
 	Address string
 	Asker   Asker
