@@ -49,7 +49,9 @@ type attempt struct {
 	process  func(plan.Process) (group.Process, error) // makes a process of the group, with its output
 	result   group.Result                              // result of a group
 	verdict  verdict.Verdict
-	said     bool // the user has been told all that the verdict says
+	said     bool     // the user has been told all that the verdict says
+	unfit    []string // workers that have failed a check, so that the attempt was not started; nil: it was
+	hint     string   // for the verdict of such an attempt
 }
 
 // attempt plans the command, runs it here or on the workers, and judges its end.
@@ -77,8 +79,10 @@ func (r *runner) attempt(ctx, working context.Context, number, port int, workers
 		return nil, fmt.Errorf("write plan: %w", err)
 	}
 	r.serve(working, a.plan, a.hang.LabelOf)
-	if err := r.preflight(ctx, a); err != nil {
+	if fit, err := r.preflight(ctx, a); err != nil {
 		return nil, err
+	} else if !fit {
+		return a, nil
 	}
 	if len(a.plan.Processes) > 0 {
 		r.warn(a.plan.Warnings)
@@ -198,6 +202,7 @@ func (r *runner) pronounce(a *attempt, d retry.Decision) {
 		r.pronounceCommand(a)
 	case a.verdict.Why != "" && !a.said && !r.lossSaid(a.evidence, a.verdict):
 		r.voice.Warn("%s", a.verdict.Why)
+		r.voice.Hint(a.hint)
 	}
 	if d.Sentence != "" {
 		r.voice.Warn("%s", d.Sentence)

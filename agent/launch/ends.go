@@ -35,6 +35,7 @@ func (a *attempt) end() retry.End {
 	if r := a.evidence.Ranks; e.Code == verdict.HydraGaveUp && len(r) > 0 && verdict.Killed(r[0].Signal) && len(a.evidence.Unseen) == 0 {
 		e.Code = r[0].Code // mpiexec killed all but one, and reports none
 	}
+	e.Preflight = a.unfit != nil
 	e.Infra = a.infra() || verdict.HydraBroke(a.evidence)
 	if len(leaving) > 0 {
 		e.Preempted = true
@@ -64,7 +65,7 @@ func (a *attempt) infra() bool {
 		return a.evidence.Ended && a.verdict.Code == names.ExitHopeless
 	}
 	c := a.result.Cause
-	return c == nil && a.verdict.Code == names.ExitHopeless || c != nil && (fleet.CauseOfLost(c.Err) || c.Exit.Reason == wire.ReasonLease)
+	return c == nil && a.unfit == nil && a.verdict.Code == names.ExitHopeless || c != nil && (fleet.CauseOfLost(c.Err) || c.Exit.Reason == wire.ReasonLease)
 }
 
 // record returns the entry for the attempt in the report.
@@ -84,6 +85,8 @@ func (a *attempt) origin() (worker, rank string) {
 	culprit, found := verdict.Blame(e)
 	starved, isKnown := verdict.StarvedRank(e)
 	switch {
+	case len(a.unfit) > 0:
+		return a.unfit[0], ""
 	case a.stalled():
 		return a.guilty(*a.watcher.Stalled), *a.watcher.Stalled
 	case a.verdict.Code == 0, ill && trouble.Likely == verdict.OfHost && len(e.Lost) == 0:

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"hash/fnv"
 	"os"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/preflight"
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/build"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/survey"
@@ -25,10 +25,11 @@ import (
 )
 
 // preflight checks the workers of an attempt that have not been checked yet, and prints what is
-// wrong. With --preflight=fail a failed check ends the run. A signal ends the checks and the run.
-func (r *runner) preflight(ctx context.Context, a *attempt) error {
+// wrong. It reports whether they are fit: with --preflight=fail a failed check ends the attempt before
+// it starts. A signal ends the checks and the run.
+func (r *runner) preflight(ctx context.Context, a *attempt) (fit bool, err error) {
 	if r.cfg.Preflight == preflight.Off {
-		return nil
+		return true, nil
 	}
 	began := time.Now()
 	ctx, stop := context.WithCancel(ctx)
@@ -50,22 +51,31 @@ func (r *runner) preflight(ctx context.Context, a *attempt) error {
 		case sig := <-r.signals:
 			if err := fleet.ToldWhileWaiting(sig); err != nil {
 				r.hurry = true
-				return failure.New(failure.CodeOf(err), "", "told to stop by %v while the workers were checked", sig)
+				return false, failure.New(failure.CodeOf(err), "", "told to stop by %v while the workers were checked", sig)
 			}
 		}
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return false, context.Cause(ctx)
 	}
 	r.report.Checked(found, time.Since(began))
 	sentences := preflight.Sentences(found)
 	if r.cfg.Preflight == preflight.Fail && check.Worst(found) == check.Fail {
-		r.hurry = true
 		r.sayAll(sentences[1:])
-		return &failure.Failure{Code: names.ExitHopeless, Err: errors.New(sentences[0].Text), Way: sentences[0].Hint}
+		r.unfit(a, sentences[0], check.Bad(found))
+		return false, nil
 	}
 	r.sayAll(sentences)
-	return nil
+	return true, nil
+}
+
+// unfit judges an attempt that was not started. bad are the workers to blame.
+func (r *runner) unfit(a *attempt, first preflight.Sentence, bad []string) {
+	s := r.observer(a.workers)
+	s.Group = true
+	r.hurry, r.shot = true, s.Seen()
+	a.watcher, a.unfit, a.hint = s, append([]string{}, bad...), first.Hint
+	a.verdict = verdict.Verdict{Code: names.ExitHopeless, Why: first.Text}
 }
 
 func (r *runner) sayAll(sentences []preflight.Sentence) {

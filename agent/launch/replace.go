@@ -22,7 +22,7 @@ func (r *runner) giveUp(ctx, working context.Context, a *attempt, action retry.A
 	var all []string
 	culprit, _ := a.origin()
 	for _, w := range a.workers {
-		chosen := action == retry.RestartPods || action == retry.ReplaceWorker && w.Name == culprit
+		chosen := action == retry.RestartPods || action == retry.ReplaceWorker && (w.Name == culprit || slices.Contains(a.unfit, w.Name))
 		if chosen && !slices.Contains(gone, w.Name) {
 			all = append(all, w.Name)
 		}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -102,6 +103,7 @@ func (p *Preflight) Look(ctx context.Context, q Question) []check.Finding {
 	l.network(ctx)
 	l.commands(ctx)
 	check.Sort(l.found)
+	p.forget(q, check.Bad(l.found))
 	return l.found
 }
 
@@ -126,6 +128,17 @@ func (p *Preflight) remember(l *look) {
 	}
 	for _, w := range l.workers {
 		p.checked[w.id] = w.Worker
+	}
+}
+
+// forget makes the next Look check workers again that have failed.
+func (p *Preflight) forget(q Question, bad []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range q.Subjects {
+		if slices.Contains(bad, s.Worker.Name) {
+			delete(p.checked, s.ID)
+		}
 	}
 }
 

@@ -137,10 +137,12 @@ func TestNewcomersAreAsked(t *testing.T) {
 func TestACutWorkerIsNamed(t *testing.T) {
 	w := world{cut: func(from, to string) bool { return from == "w4" || to == "w4" }}
 	var p Preflight
-	found := p.Look(t.Context(), w.question(6))
+	q := w.question(6)
+	found := p.Look(t.Context(), q)
 	require.Equal(t, []string{"fail connect w4: 5 of its 5 connections with other workers failed: no answer"}, bad(found))
 	require.Equal(t, "n4", found[0].Node)
 	require.Equal(t, []string{"w4"}, check.Bad(found))
+	require.Equal(t, []string{"w4"}, check.Bad(p.Look(t.Context(), q)), "a worker that failed is checked again")
 }
 
 func TestASlowWorkerIsNamed(t *testing.T) {
