@@ -267,7 +267,7 @@ test: deps lint unit fake-part ## all tests without a cluster: lint, unit, a fif
 
 # Every suite. Suites that need an idle machine come last.
 NIGHTLY := lint unit fake below fake-cells fake-held fake-pauses fake-polls fake-culprit care killed conform errno pid1 fault skew model convert size \
-	e2e e2e-convert e2e-install e2e-release release-check e2e-care e2e-fault e2e-python e2e-paste e2e-examples e2e-pipelines e2e-gang e2e-kubeflow heal frameworks e2e-scale \
+	e2e preflight e2e-convert e2e-install e2e-release release-check e2e-care e2e-fault e2e-python e2e-paste e2e-examples e2e-pipelines e2e-gang e2e-kubeflow heal frameworks e2e-scale \
 	soak stall fuzz fake-speed rules-cost bench
 
 .PHONY: nightly
@@ -332,6 +332,12 @@ launchjob-tests:
 .PHONY: killed
 killed: ## kill the controller at each of its writes, in memory
 	MUSTER_KILL_EVERY=1 $(GO) test -count=1 -timeout 30m -run '^TestMadeAgainWhenKilled$$' ./agent/controller
+
+.PHONY: preflight
+preflight: loaded ## break workers and their network before a launch; agent doctor
+	$(GO) test -count=1 -run XXX -bench Look -benchtime 5x ./agent/launch/preflight
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 15m -v -run '^Test(Preflight|Doctor)' ./test/e2e
+	@$(GO) run ./test/suite check
 
 .PHONY: e2e-care
 e2e-care: loaded frameworks-image ## test saves of pods in their grace, agent stacks JOB (PyPI)

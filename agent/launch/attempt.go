@@ -44,14 +44,21 @@ type attempt struct {
 	began    time.Time
 	ran      time.Duration
 	evidence verdict.Evidence
-	group    *group.Group                              // nil: the command runs in the launcher
-	live     *atomic.Int64                             // number of processes of the group that have not ended
-	process  func(plan.Process) (group.Process, error) // makes a process of the group, with its output
-	result   group.Result                              // result of a group
-	verdict  verdict.Verdict
-	said     bool     // the user has been told all that the verdict says
-	unfit    []string // workers that have failed a check, so that the attempt was not started; nil: it was
-	hint     string   // for the verdict of such an attempt
+
+	grouped
+
+	verdict verdict.Verdict
+	said    bool     // the user has been told all that the verdict says
+	unfit   []string // workers that have failed a check, so that the attempt was not started; nil: it was
+	hint    string   // for the verdict of such an attempt
+}
+
+// grouped is the part of an attempt whose processes run on the workers.
+type grouped struct {
+	group   *group.Group                              // nil: the command runs in the launcher
+	live    *atomic.Int64                             // number of processes of the group that have not ended
+	process func(plan.Process) (group.Process, error) // makes a process of the group, with its output
+	result  group.Result                              // result of a group
 }
 
 // attempt plans the command, runs it here or on the workers, and judges its end.

@@ -41,7 +41,7 @@ func TestDetailOfAnEnd(t *testing.T) {
 		"nothing is known":   {group.Result{Code: 3}, false, retry.Detail{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &attempt{workers: workers, result: row.result, watcher: &supervise.Supervisor{}}
+			a := &attempt{workers: workers, grouped: grouped{result: row.result}, watcher: &supervise.Supervisor{}}
 			a.verdict.Code = row.result.Code
 			if row.hung {
 				a.verdict.Code = names.ExitHung
@@ -96,7 +96,7 @@ func TestGiveUp(t *testing.T) {
 	for action, want := range map[retry.Action][]string{retry.Restart: nil, retry.ReplaceWorker: {"w-1"}, retry.RestartPods: {"w-0", "w-1"}} {
 		r, workers := runnerWith(t, 3)
 		f := group.Failure{Label: "rank 1", Worker: "w-1"}
-		a := &attempt{workers: workers, result: group.Result{Code: 3, Cause: &f}, watcher: &supervise.Supervisor{}, verdict: verdict.Verdict{Code: 3}}
+		a := &attempt{workers: workers, grouped: grouped{result: group.Result{Code: 3, Cause: &f}}, watcher: &supervise.Supervisor{}, verdict: verdict.Verdict{Code: 3}}
 		got, err := r.giveUp(t.Context(), t.Context(), a, action, []string{"w-2"})
 		require.NoError(t, err)
 		require.Equal(t, want, got, "%s: w-2 is replaced anyway", action)

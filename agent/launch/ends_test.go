@@ -54,7 +54,7 @@ func TestEndOfAnAttempt(t *testing.T) {
 		"the launcher ended the attempt": {result: killed, restart: "worker w-3 joined", want: retry.End{Code: 137, Asked: true, Why: "worker w-3 joined"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &attempt{plan: planned, result: tc.result, evidence: tc.evidence, watcher: &supervise.Supervisor{Findings: supervise.Findings{RestartFor: tc.restart}}, ran: time.Minute}
+			a := &attempt{plan: planned, grouped: grouped{result: tc.result}, evidence: tc.evidence, watcher: &supervise.Supervisor{Findings: supervise.Findings{RestartFor: tc.restart}}, ran: time.Minute}
 			a.verdict = verdict.JudgeGroup(0, groupEnd(tc.result), lostOf(tc.evidence.Lost, planned))
 			tc.want.Lasted = time.Minute
 			require.Equal(t, tc.want, a.end())
