@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -263,45 +262,6 @@ func (l *Links) Lose(worker string, cause error) {
 	if m != nil {
 		m.link.Lose(link.Gone, cause)
 	}
-}
-
-// LoseWorker is Lose for this worker only, and not for a replacement with the same name.
-func (l *Links) LoseWorker(w rendezvous.Worker, cause error) {
-	l.mu.Lock()
-	m := l.held[w.Name]
-	l.mu.Unlock()
-	if m != nil && Same(m.worker, w) {
-		m.link.Lose(link.Gone, cause)
-	}
-}
-
-// Replace ends everything on these workers, and their agents in such a way that other workers take
-// their places. It returns the workers whose agents are too old for that, which stay. Errors name
-// the workers that did not answer before ctx ended.
-func (l *Links) Replace(ctx context.Context, names []string, grace time.Duration) (stay []string, err error) {
-	var mu sync.Mutex
-	var errs []error
-	var group errgroup.Group
-	for name, s := range l.Standings() {
-		if !slices.Contains(names, name) {
-			continue
-		}
-		group.Go(func() error {
-			err := s.Link.Replace(ctx, grace)
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case errors.Is(err, link.ErrNotReplaced):
-				stay = append(stay, name)
-			case err != nil:
-				errs = append(errs, fmt.Errorf("worker %s: %w", name, err))
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // its functions return nil
-	slices.Sort(stay)
-	return stay, errors.Join(errs...)
 }
 
 // Forget closes the links of these workers for good. Follow then opens new links to their
