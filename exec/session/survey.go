@@ -32,22 +32,23 @@ type surveyor struct {
 
 // facts answers a question about the worker in its own goroutine, because a file system may hang.
 func (v *surveyor) facts(c *conn, seq uint64, ask wire.AskFactsRecord) {
-	v.once(&v.taking, c, surveyTime, func(ctx context.Context) {
+	v.once(&v.taking, c, surveyTime, func(ctx context.Context) wire.AnswerRecord {
 		facts := survey.Take(ctx, survey.Where{Root: "/", Env: v.srv.cfg.Env, Dir: v.srv.cfg.Dir}, ask)
-		c.record(wire.Answer, 0, wire.AnswerRecord{Seq: seq, Facts: &facts})
+		return wire.AnswerRecord{Seq: seq, Facts: &facts}
 	})
 }
 
 // dial measures the network to peers.
 func (v *surveyor) dial(c *conn, seq uint64, ask wire.AskDialRecord) {
-	v.once(&v.dialing, c, surveyTime, func(ctx context.Context) {
-		c.record(wire.Answer, 0, wire.AnswerRecord{Seq: seq, Pairs: pairs.Dial(ctx, ask)})
+	v.once(&v.dialing, c, surveyTime, func(ctx context.Context) wire.AnswerRecord {
+		return wire.AnswerRecord{Seq: seq, Pairs: pairs.Dial(ctx, ask)}
 	})
 }
 
-// once runs answer in a goroutine, unless busy says that one already runs. Its context ends after
-// limit, or with the connection: nobody then waits for the answer.
-func (v *surveyor) once(busy *bool, c *conn, limit time.Duration, answer func(context.Context)) {
+// once answers in a goroutine, unless busy says that one already does. Its context ends after limit,
+// or with the connection: nobody then waits for the answer. busy ends before the answer is sent, so
+// that a question which follows the answer is not dropped.
+func (v *surveyor) once(busy *bool, c *conn, limit time.Duration, answer func(context.Context) wire.AnswerRecord) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if *busy {
@@ -57,10 +58,11 @@ func (v *surveyor) once(busy *bool, c *conn, limit time.Duration, answer func(co
 	v.srv.wg.Go(func() {
 		ctx, stop := v.during(c, limit)
 		defer stop()
-		answer(ctx)
+		rec := answer(ctx)
 		v.mu.Lock()
 		*busy = false
 		v.mu.Unlock()
+		c.record(wire.Answer, 0, rec)
 		c.flush()
 	})
 }
