@@ -78,8 +78,8 @@ func limits() []Setting {
 		{Name: "timeout", First: true, Kind: Duration, Run: Use{waiting, "fail (exit 75) if workers are missing after this long; 0: never", "10m"},
 			Join: Use{failing, "fail (exit 75) if members are missing after `DURATION`; 0: never (default 10m)", "10m"}},
 		{Name: "hopeless-after", Kind: Duration, Run: Use{waiting, "fail early (exit 76) once a permanent error has lasted this long", "10s"}},
-		{Name: "preflight", First: true, Kind: Text, Field: "preflight.mode", Run: Use{waiting, "check workers and their network before ranks start: off, `warn`, or fail (exit 76)", "warn"},
-			Submit: Use{asRun, "check workers and their network before ranks start: off, `warn` or fail", ""}},
+		{Name: "preflight", First: true, Kind: Text, Field: "preflight.mode", Run: Use{waiting, "check workers before ranks start: off, `warn`, or fail (exit 76)", "warn"},
+			Submit: Use{asRun, "check workers before ranks start: off, `warn` or fail", ""}},
 		{Name: "preflight-command", Kind: Text, Field: "preflight.command", Run: Use{waiting, "also run shell `COMMAND` on each worker; a nonzero exit code is a failed check", ""},
 			Submit: Use{asRun, "also run shell `COMMAND` on each worker before ranks start", ""}},
 		{Name: "preflight-group-command", Kind: Text, Field: "preflight.groupCommand", Run: Use{waiting, "also run shell `COMMAND` once on each worker together, as ranks of a small job", ""},
@@ -101,7 +101,7 @@ func limits() []Setting {
 
 func ends() []Setting {
 	return []Setting{
-		{Name: "max-restarts", First: true, Kind: Number, Field: "restartPolicy.maxRestarts", Run: Use{running, "restart a failed run in place, up to `N` times; preemption, drain and eviction do not count", ""},
+		{Name: "max-restarts", First: true, Kind: Number, Field: "restartPolicy.maxRestarts", Run: Use{running, "restart a failed run in place, up to `N` times, not counting preemption", ""},
 			Join: Use{failing, "restart the group up to `N` times (default 0)", ""}, Submit: Use{what, "restart a failed run up to `N` times", ""}},
 		{Name: "restart-on", Kind: Text, Field: "restartPolicy.restartOn", Run: Use{running, "restart after the failures in `LIST`: exit codes, lost (a worker), infra, oom, hang, stall, any; +1 adds to the default, -143 removes", retry.Default},
 			Join: Use{failing, "restart after the failures in `LIST`: exit codes, lost, infra, oom, any (default 130,137,143,lost,infra; +1 adds, -143 removes)", retry.Default}, Submit: Use{what, "restart after the failures in `LIST`, as in agent run --restart-on", ""}},
