@@ -25,7 +25,7 @@ type Worker struct {
 	Slots       int      // from names.AnnotationSlots; 0: as configured for the job
 	Role        string   // role in the job's framework, from a label; "" if not known
 	GPUs        int      // that its container may use, by its limits
-	Devices     int      // of GPUs, those that are whole devices of their own, not shares or parts
+	Devices     int      // the part of GPUs that are whole devices, not shares or parts of one
 	RDMA        int      // RDMA devices that its container may use, by its limits
 	Env         []string // of its container, K=V, for values in the pod's spec
 	HostNetwork bool

@@ -102,8 +102,8 @@ func (r *runner) groupCheck(a *attempt) func(context.Context) check.Finding {
 	}
 }
 
-// late judges a check of all workers that was killed. If some processes had ended, those that had
-// not are to blame.
+// late judges a check of all workers that was killed. If some processes had ended, the
+// others are to blame.
 func (r *runner) late(all []group.Process, ended map[int]bool, cause error) check.Finding {
 	var left []group.Process
 	for i, p := range all {

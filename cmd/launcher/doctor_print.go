@@ -25,7 +25,7 @@ var heads = map[check.Verdict]struct{ word, color string }{
 	check.OK:      {"OK", "\x1b[32m"},
 }
 
-// print prints sorted findings. Without verbose those that are ok are only counted.
+// print prints sorted findings. Without verbose, findings that are ok are only counted.
 func (r findingsPrinter) print(w io.Writer, found []check.Finding) error {
 	var b strings.Builder
 	number, shown := map[check.Verdict]int{}, found[:0:0]

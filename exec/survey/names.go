@@ -10,7 +10,7 @@ import (
 // mostNames bounds the names that are resolved.
 const mostNames = 64
 
-// unresolved resolves names, one after the other, and returns those that do not resolve with the
+// unresolved resolves names, one after the other, and returns the names that do not resolve, with the
 // reason. It returns nil if all do.
 func unresolved(ctx context.Context, list []string) map[string]string {
 	var bad map[string]string

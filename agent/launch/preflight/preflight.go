@@ -72,7 +72,7 @@ type Question struct {
 	Limit   time.Duration
 	// Group runs the user's check of all workers together; nil: none.
 	Group func(ctx context.Context) check.Finding
-	Again bool // check all workers, also those that were checked before
+	Again bool // check all workers, even if they were checked before
 }
 
 // Preflight remembers which workers have been checked. Its zero value has checked none.
