@@ -23,6 +23,7 @@ type Board struct {
 	Least      int           // workers that are enough for an elastic job; 0: all are needed
 	Settle     time.Duration // how long no further worker may have become ready then; 0: DefaultSettle
 	ByTopology bool          // the order of ranks will depend on the topology of the workers
+	Seats      *Seats        // of a run with spares, which are among the wanted workers; nil: no spares
 
 	want     int
 	grace    time.Duration
@@ -40,6 +41,7 @@ type Board struct {
 	lastPull map[string]Reason
 	trouble  map[string]time.Time // since when a link has failed
 	arrivals arrivals
+	doomed   map[string]bool // by uid: workers whose permanent reason has outlasted its grace
 }
 
 // streak is the time since which a worker has had a permanent reason.
@@ -138,7 +140,7 @@ func (b *Board) Workers() []Worker { return b.ranked }
 func (b *Board) API() *APIError { return b.api }
 
 // Done returns the ranked workers when all of them are ready. With Least it returns the ready
-// workers when no further one arrives.
+// workers when no further one arrives. With Seats it returns those with a seat, in that order.
 func (b *Board) Done() ([]Worker, bool) {
 	ready := 0
 	for _, w := range b.ranked {
@@ -146,7 +148,13 @@ func (b *Board) Done() ([]Worker, bool) {
 			ready++
 		}
 	}
-	if !b.seen || ready < b.want && !b.enough(ready) || !b.located() {
+	switch {
+	case !b.seen || !b.located():
+		return nil, false
+	case b.Seats != nil:
+		hopeless := func(w Worker) bool { return b.doomed[w.UID] || !w.live() }
+		return b.Seats.Choose(b.ranked, b.ready, hopeless, b.quiet(ready, SpareSettle))
+	case ready < b.want && !b.enough(ready):
 		return nil, false
 	}
 	return b.Ready(), true
@@ -238,7 +246,7 @@ func (b *Board) Hopeless(now time.Time) (Reason, bool) {
 		return b.api.Reason(), b.api.Terminal
 	}
 	var found Reason
-	doomed := 0
+	b.doomed = map[string]bool{}
 	alike := map[Code]int{}
 	for _, w := range b.ranked {
 		if b.ready(w) {
@@ -260,13 +268,13 @@ func (b *Board) Hopeless(now time.Time) (Reason, bool) {
 		}
 		alike[r.Code]++
 		if now.Sub(s.since) >= fallback(r.Grace, b.grace) {
-			doomed++
+			b.doomed[w.UID] = true
 			if found.OK() {
 				found = r
 			}
 		}
 	}
-	if found.OK() || b.spares(doomed) {
+	if found.OK() || b.spares(len(b.doomed)) {
 		return Reason{}, false
 	}
 	found.Sentence += more(alike[found.Code] - 1)

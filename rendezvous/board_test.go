@@ -25,6 +25,7 @@ import (
 //
 //	want N [GRACE]            a board that waits for N workers
 //	least N                   elastic: the minimum is N
+//	spares N                  N of the wanted workers are spares
 //	names NAME...             names mode: only these pods
 //	container NAME            --container
 //	set NAMES SHAPE [K=V...]  pods as in testdata/explain/SHAPE.txtar; NAMES is w-3 or w-0..7;
@@ -43,6 +44,7 @@ type transcript struct {
 	pods    map[string]*corev1.Pod
 	err     *rendezvous.APIError
 	over    bool
+	want    int
 }
 
 func TestBoardTranscripts(t *testing.T) {
@@ -77,13 +79,18 @@ func (s *transcript) command(words []string) {
 		if len(words) > 2 {
 			grace = s.duration(words[2])
 		}
-		s.board = rendezvous.New(n, grace)
+		s.board, s.want = rendezvous.New(n, grace), n
 		s.board.Namespace, s.board.Selector = "hpc", "muster.dev/job=pi"
 		return
 	case "least":
 		n, err := strconv.Atoi(words[1])
 		require.NoError(s.t, err)
 		s.board.Least = n
+		return
+	case "spares":
+		n, err := strconv.Atoi(words[1])
+		require.NoError(s.t, err)
+		s.board.Seats = rendezvous.NewSeats(s.want - n)
 		return
 	case "names":
 		s.board.Names, s.board.Selector = words[1:], ""

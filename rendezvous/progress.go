@@ -57,7 +57,10 @@ func (b *Board) Tick(now time.Time) Progress {
 	b.arrivals.see(p.Ready, now)
 	causes, timed := b.causes(p.Waiting, absent, now)
 	head := fmt.Sprintf("%d/%d ready", p.Ready, p.Want)
-	if b.Least > 0 {
+	switch {
+	case b.Seats != nil:
+		head = fmt.Sprintf("%d ready, %d wanted and %s", p.Ready, b.needed(), plural(b.want-b.needed(), "spare", "spares"))
+	case b.Least > 0:
 		head = fmt.Sprintf("%d ready, %d to %d wanted", p.Ready, b.Least, p.Want)
 	}
 	p.state = head + "; " + causes
