@@ -153,7 +153,7 @@ func (b *Board) Done() ([]Worker, bool) {
 		return nil, false
 	case b.Seats != nil:
 		hopeless := func(w Worker) bool { return b.doomed[w.UID] || !w.live() }
-		return b.Seats.Choose(b.ranked, b.ready, hopeless, b.quiet(ready, SpareSettle))
+		return b.Seats.Choose(b.ranked, b.fit, hopeless, b.quiet(ready, SpareSettle))
 	case ready < b.want && !b.enough(ready):
 		return nil, false
 	}
@@ -174,6 +174,12 @@ func (b *Board) Ready() []Worker {
 // ready reports whether the link is connected and the pod is not being deleted.
 func (b *Board) ready(w Worker) bool {
 	return b.links[w.UID].Ready && w.live() && w.Running && !leaving(b.pods[w.UID])
+}
+
+// fit reports whether the worker may have a seat. The node of a spare must answer, because its link
+// may be parked, which proves nothing.
+func (b *Board) fit(w Worker) bool {
+	return b.ready(w) && (b.Seats.Holds(w.Name) || !Silent(b.pods[w.UID]))
 }
 
 // reason says why the worker is not ready. It is not called for ready workers.

@@ -93,8 +93,17 @@ func (s *Seats) Choose(all []Worker, ready, hopeless func(Worker) bool, settled 
 	if len(free) < len(vacant) {
 		return nil, false
 	}
-	for n, i := range vacant {
-		chosen[i] = free[n]
+	free = free[:len(vacant)]
+	vacant = slices.DeleteFunc(vacant, func(seat int) bool { // a replacement keeps the place of its pod
+		at := slices.IndexFunc(free, func(w Worker) bool { return s.begun && place(w) == place(s.owners[seat]) })
+		if at >= 0 {
+			chosen[seat] = free[at]
+			free = slices.Delete(free, at, at+1)
+		}
+		return at >= 0
+	})
+	for n, seat := range vacant {
+		chosen[seat] = free[n]
 	}
 	return chosen, true
 }

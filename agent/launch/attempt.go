@@ -51,6 +51,8 @@ type attempt struct {
 	said    bool     // the user has been told all that the verdict says
 	unfit   []string // workers that have failed a check, so that the attempt was not started; nil: it was
 	hint    string   // for the verdict of such an attempt
+	tries   int      // of its preflight that spares followed
+	failed  int      // workers and spares that have failed its preflight
 }
 
 // grouped is the part of an attempt whose processes run on the workers.
@@ -64,33 +66,27 @@ type grouped struct {
 // attempt plans the command, runs it here or on the workers, and judges its end.
 func (r *runner) attempt(ctx, working context.Context, number, port int, workers []rendezvous.Worker) (*attempt, error) {
 	r.epilogue = ""
-	workers = plan.Order(r.cfg, workers)
-	r.report.TookPart(workers)
 	a := &attempt{number: number, port: port, workers: workers, began: time.Now(), hang: r.watchHang()}
-	if !r.fellBack { // once in a run
-		a.network = network.New(workers, r.cfg.RequireRDMA)
+	for ready := false; !ready; {
+		if err := r.prearrange(working, a); err != nil {
+			return nil, err
+		}
+		var err error
+		if ready, err = r.preflight(ctx, working, a); err != nil {
+			return nil, err
+		}
+		if a.unfit != nil {
+			break
+		}
 	}
-	a.made = plan.Situation{Config: r.cfg, Ranked: workers, Welcomes: r.welcomes(), Files: r.place.Files,
-		Dir: r.place.Dir, Broker: r.place.Socket, Agent: r.agent, Env: os.Environ(), Attempt: number, Port: port, Plugins: command.Plugins(r.cfg, command.NewStarter(r.reaper), r.log)}
-	var err error
-	if a.plan, err = r.place.Plan(a.made); err != nil {
-		return nil, err
-	}
-	if err := r.place.Write(a.plan.All(), r.agent); err != nil {
-		return nil, console.Unwritable(err)
-	}
-	if said := r.place.Sentence(a.plan, len(workers)); said != "" && number == 0 {
-		r.voice.Say("%s", said)
-	}
-	if err := r.place.Note(a.plan); err != nil {
-		return nil, fmt.Errorf("write plan: %w", err)
-	}
-	r.serve(working, a.plan, a.hang.LabelOf)
-	if fit, err := r.preflight(ctx, a); err != nil {
-		return nil, err
-	} else if !fit {
+	r.report.TookPart(a.workers)
+	if a.unfit != nil {
 		return a, nil
 	}
+	if !r.fellBack { // once in a run
+		a.network = network.New(a.workers, r.cfg.RequireRDMA)
+	}
+	var err error
 	if len(a.plan.Processes) > 0 {
 		r.warn(a.plan.Warnings)
 		err = r.runGroup(ctx, working, a, a.made.UserEnv())
@@ -101,6 +97,29 @@ func (r *runner) attempt(ctx, working context.Context, number, port int, workers
 	a.ran = time.Since(a.began)
 	r.report.RunMS = time.Since(r.begun).Milliseconds()
 	return a, err
+}
+
+// prearrange plans the attempt with its workers, and writes and serves the plan.
+func (r *runner) prearrange(working context.Context, a *attempt) error {
+	a.workers = plan.Order(r.cfg, a.workers)
+	a.made = plan.Situation{Config: r.cfg, Ranked: a.workers, Welcomes: r.welcomes(), Files: r.place.Files,
+		Dir: r.place.Dir, Broker: r.place.Socket, Agent: r.agent, Env: os.Environ(), Attempt: a.number, Port: a.port, Plugins: command.Plugins(r.cfg, command.NewStarter(r.reaper), r.log)}
+	var err error
+	if a.plan, err = r.place.Plan(a.made); err != nil {
+		return err
+	}
+	if err := r.place.Write(a.plan.All(), r.agent); err != nil {
+		return console.Unwritable(err)
+	}
+	if said := r.place.Sentence(a.plan, len(a.workers)); said != "" && a.number == 0 && !r.warned[said] {
+		r.warned[said] = true
+		r.voice.Say("%s", said)
+	}
+	if err := r.place.Note(a.plan); err != nil {
+		return fmt.Errorf("write plan: %w", err)
+	}
+	r.serve(working, a.plan, a.hang.LabelOf)
+	return nil
 }
 
 // warn prints each sentence once in a run.
@@ -119,6 +138,7 @@ func (r *runner) supervise(working context.Context, a *attempt, name string, job
 	a.began = time.Now()
 	s := r.observer(a.workers)
 	s.Command, s.Name, s.Hang, s.Progress, s.Network = job, name, a.hang, a.progress, a.network
+	s.Spare = r.hearPods(working)
 	a.watcher = s
 	r.membership.enroll(working, a)
 	if r.begun.IsZero() {

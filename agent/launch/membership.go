@@ -4,8 +4,10 @@ package launch
 
 import (
 	"context"
+	"time"
 
 	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/rendezvous"
 )
 
@@ -32,10 +34,24 @@ type fixed struct{ *runner }
 
 func (fixed) enroll(context.Context, *attempt) {}
 
-// next waits until lost workers are replaced.
+// next waits until spares, or new workers, have replaced lost ones.
 func (r fixed) next(ctx, working context.Context, a *attempt, gone, given []string) ([]rendezvous.Worker, error) {
 	if len(gone) == 0 {
 		return a.workers, nil
 	}
-	return r.replace(ctx, working, gone, given, r.fleet.Replace)
+	if r.seats == nil {
+		return r.replace(ctx, working, gone, given, r.fleet.Replace)
+	}
+	began, why := time.Now(), r.vacate(a.workers, gone, given)
+	return r.replace(ctx, working, gone, given, func(ctx, working context.Context, v fleet.Vacancies) ([]rendezvous.Worker, error) {
+		workers, err := r.fleet.Replace(ctx, working, v)
+		for err == nil && r.rejected(ctx, workers) {
+			v.Names, v.Shot = nil, r.fleet.Seen()
+			workers, err = r.fleet.Replace(ctx, working, v)
+		}
+		if err == nil {
+			r.seat(a.number+1, workers, why, began)
+		}
+		return workers, err
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"hash/fnv"
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -25,9 +26,10 @@ import (
 )
 
 // preflight checks the workers of an attempt that have not been checked yet, and prints what is
-// wrong. It reports whether they are fit: with --preflight=fail a failed check ends the attempt before
-// it starts. A signal ends the checks and the run.
-func (r *runner) preflight(ctx context.Context, a *attempt) (fit bool, err error) {
+// wrong. It returns true if the ranks may start. With --preflight=fail, spares replace workers that
+// have failed, and the caller tries again. Without enough spares a failed check ends the attempt
+// before it starts. A signal ends the checks and the run.
+func (r *runner) preflight(ctx, working context.Context, a *attempt) (ready bool, err error) {
 	if r.cfg.Preflight == preflight.Off {
 		return true, nil
 	}
@@ -36,8 +38,8 @@ func (r *runner) preflight(ctx context.Context, a *attempt) (fit bool, err error
 	defer stop()
 	looked := make(chan []check.Finding, 1)
 	r.wg.Go(func() {
-		q := r.question(ctx, a.plan)
-		q.Group = r.groupCheck(a)
+		q := r.question(ctx, a.plan, a.tries == 0)
+		q.Group, q.Regroup = r.groupCheck(a), a.tries > 0
 		if r.cfg.Preflight != preflight.Fail {
 			q.Ask.Command = "" // the start of the ranks says what is missing
 		}
@@ -61,6 +63,9 @@ func (r *runner) preflight(ctx context.Context, a *attempt) (fit bool, err error
 	r.report.Checked(found, time.Since(began))
 	sentences := preflight.Sentences(found)
 	if r.cfg.Preflight == preflight.Fail && check.Worst(found) == check.Fail {
+		if done, err := r.substitute(ctx, working, a, found); done || err != nil {
+			return false, err
+		}
 		r.sayAll(sentences[1:])
 		r.unfit(a, sentences[0], check.Bad(found))
 		return false, nil
@@ -88,7 +93,7 @@ func (r *runner) sayAll(sentences []preflight.Sentence) {
 // doctor checks all workers of the current attempt again, for `agent doctor`. It returns each
 // finding as JSON.
 func (r *runner) doctor(ctx context.Context) (lines []string) {
-	q := r.question(ctx, r.broker.latest())
+	q := r.question(ctx, r.broker.latest(), true)
 	q.Again = true
 	for _, f := range r.checks.Look(ctx, q) {
 		text, err := json.Marshal(f)
@@ -100,8 +105,8 @@ func (r *runner) doctor(ctx context.Context) (lines []string) {
 	return lines
 }
 
-// question says what to check: the workers of a plan, and what its command needs.
-func (r *runner) question(ctx context.Context, planned plan.Plan) preflight.Question {
+// question says what to check: the workers of a plan, perhaps spares, and what its command needs.
+func (r *runner) question(ctx context.Context, planned plan.Plan, spares bool) preflight.Question {
 	ranks := map[string]int{}
 	for _, p := range planned.Processes {
 		ranks[planned.Hosts[p.Worker].Name]++
@@ -124,16 +129,30 @@ func (r *runner) question(ctx context.Context, planned plan.Plan) preflight.Ques
 	id.Write([]byte(r.id)) // never fails
 	q := preflight.Question{Job: job, Ask: ask, Seed: id.Sum64(), Command: r.cfg.Check, Limit: r.cfg.CheckTime}
 	standings, welcomes := r.links.Standings(), r.welcomes()
-	for _, h := range planned.Hosts {
-		s, ok := standings[h.Name]
+	for _, name := range r.toCheck(planned, spares) {
+		s, ok := standings[name]
 		if !ok {
 			continue
 		}
-		w, welcome := s.Worker, welcomes[h.Name]
+		w, welcome := s.Worker, welcomes[name]
 		one := check.Worker{Name: w.Name, Node: w.Node, Ranks: ranks[w.Name], GPUs: w.Devices, RDMA: w.RDMA, Agent: welcome.Version, Fake: r.cfg.IsFake()}
 		q.Subjects = append(q.Subjects, preflight.Subject{Worker: one, ID: cmp.Or(welcome.Instance, w.UID), Address: addressOf(w, welcome, r.cfg.Interface), Asker: s.Link, Run: runnerOn(s.Link, r.cfg)})
 	}
 	return q
+}
+
+// toCheck returns the names of the workers of a plan and, if wanted, of the spares that answer.
+func (r *runner) toCheck(planned plan.Plan, spares bool) (all []string) {
+	for _, h := range planned.Hosts {
+		all = append(all, h.Name)
+	}
+	standings := r.links.Standings()
+	for _, name := range slices.Sorted(maps.Keys(r.links.Spares())) {
+		if s := standings[name]; spares && s.Link != nil && s.Err == nil && s.State.Linked {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // addressOf returns the address at which a worker listens for others: of the interface that the

@@ -5,6 +5,7 @@ package launch
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"syscall"
@@ -72,9 +73,11 @@ func (r *runner) clearBut(ctx, working context.Context, workers []rendezvous.Wor
 	limit := r.cfg.AnswerTime()
 	telling, stop := context.WithTimeoutCause(working, limit, fmt.Errorf("no answer within %s", limit))
 	defer stop()
+	skipped := r.links.Spares() // nothing of an attempt runs there
+	maps.Copy(skipped, going)
 	cleared := make(chan error, 1)
 	r.wg.Go(func() {
-		cleared <- r.links.End(telling, true, min(r.cfg.Grace, clearGrace), going, func(string) bool { return false })
+		cleared <- r.links.End(telling, true, min(r.cfg.Grace, clearGrace), skipped, func(string) bool { return false })
 	})
 	late := time.AfterFunc(clearTold, func() {
 		r.voice.Say("waiting for workers to stop the previous attempt%s", r.unheard())

@@ -60,6 +60,7 @@ type runner struct {
 	passing
 
 	checks preflight.Preflight
+	seats  *rendezvous.Seats // of a run with spares; nil: no spares
 }
 
 // means holds what a run works with.
@@ -104,7 +105,8 @@ type pool interface {
 	// workers. Both return all workers.
 	Replace(ctx, working context.Context, v fleet.Vacancies) ([]rendezvous.Worker, error)
 	Reassemble(ctx, working context.Context, v fleet.Vacancies) ([]rendezvous.Worker, error)
-	// Ready returns the workers that can take part in an elastic run now.
+	// Ready opens links to workers that have become ready, and returns the workers that can take part
+	// in an elastic run now, or be spares.
 	Ready(working context.Context) []rendezvous.Worker
 	// Pods returns the channel of the pod watch; nil means that there is none. Hear takes a
 	// snapshot that the caller has received from it, and Seen returns the latest snapshot of a
@@ -222,6 +224,9 @@ func (r *runner) run(ctx context.Context) (err error) {
 // gather starts or finds the workers and waits for them. Links live in working, and the wait lives
 // in ctx.
 func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, error) {
+	if r.cfg.Spares > 0 {
+		r.seats = rendezvous.NewSeats(r.cfg.Most())
+	}
 	find := r.findCluster
 	if r.cfg.IsFake() {
 		find = r.startFakes
@@ -231,6 +236,9 @@ func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, erro
 	}
 	workers, err := r.fleet.Gather(working)
 	r.shot = r.fleet.Seen()
+	if err == nil {
+		r.seat(0, workers, nil, time.Now())
+	}
 	return workers, err
 }
 
@@ -253,7 +261,7 @@ func (r *runner) findCluster(ctx, working context.Context) error {
 	r.container = k.Container
 	r.links = fleet.NewLinks(k, k.Gate, r.hello(epoch), r.cfg.Lease, r.log, r.tally)
 	r.links.Voice = r.voice
-	c := fleet.NewCluster(fleet.Cluster{Config: r.cfg, Kube: k, Links: r.links, Fit: r.fit, Voice: r.voice, Stderr: r.streams.Err, Signals: r.signals})
+	c := fleet.NewCluster(fleet.Cluster{Config: r.cfg, Kube: k, Links: r.links, Fit: r.fit, Voice: r.voice, Stderr: r.streams.Err, Signals: r.signals, Seats: r.seats})
 	r.wg.Go(func() { c.Watch(working) })
 	r.fleet = c
 	return nil
@@ -268,7 +276,7 @@ func (r *runner) startFakes(_, _ context.Context) error {
 	epoch := wire.Epoch{Created: time.Now().UnixNano(), UID: r.id}
 	r.links = fleet.NewLinks(f, nil, r.hello(epoch), fleet.FakeLease(r.cfg), r.log, r.tally)
 	r.links.Voice = r.voice
-	f.Links, f.Voice, f.Signals = r.links, r.voice, r.signals
+	f.Links, f.Voice, f.Signals, f.Seats = r.links, r.voice, r.signals, r.seats
 	r.fleet = f
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 type Run struct {
 	MinWorkers    int       `flag:"min-workers"`
 	MaxWorkers    int       `flag:"max-workers"`
+	Spares        int       `flag:"spares"`
 	Procs         int       `flag:"procs-per-worker"`
 	LauncherSlots int       `flag:"launcher-slots"`
 	Compat        string    `flag:"compat"`
@@ -36,6 +37,9 @@ func (r Run) apply(job *v1alpha1.LaunchJob) error {
 	if r.LauncherSlots != 0 {
 		flag = "launcher-slots"
 	}
+	if r.Spares != 0 {
+		flag = "spares"
+	}
 	if r.MinWorkers != 0 || r.MaxWorkers != 0 {
 		flag = "min-workers"
 	}
@@ -50,6 +54,9 @@ func (r Run) apply(job *v1alpha1.LaunchJob) error {
 	}
 	if r.Procs > 0 {
 		job.Spec.ProcsPerWorker = new(int32(r.Procs))
+	}
+	if err := r.spares(job); err != nil {
+		return err
 	}
 	if err := r.elastic(job); err != nil || job.Spec.Launcher == nil {
 		return err
@@ -90,6 +97,20 @@ func fitGrace(job *v1alpha1.LaunchJob, value string) error {
 	for i := range job.Spec.Roles {
 		job.Spec.Roles[i].Template.Spec.TerminationGracePeriodSeconds = period
 	}
+	return nil
+}
+
+// spares sets spec.spares.
+func (r Run) spares(job *v1alpha1.LaunchJob) error {
+	switch {
+	case r.Spares < 0:
+		return failure.Usage("--spares=1 keeps one worker in reserve", "--spares=%d: must not be negative", r.Spares)
+	case r.Spares > 0 && (r.MinWorkers != 0 || r.MaxWorkers != 0):
+		return failure.Usage("omit --spares: raise --max-workers, and all workers compute", "--spares=%d cannot be used with --min-workers", r.Spares)
+	case r.Spares > 0 && len(job.Spec.Roles) > 1:
+		return failure.Usage("omit --ps, --chief and --evaluator", "--spares cannot be used with --ps, --chief or --evaluator: spares replace only workers")
+	}
+	job.Spec.Spares = int32(r.Spares)
 	return nil
 }
 

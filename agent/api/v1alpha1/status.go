@@ -36,6 +36,9 @@ type LaunchJobStatus struct {
 	// Workers whose own container is ready, of the number wanted: 12/16.
 	// +optional
 	Ready string `json:"ready,omitempty"`
+	// Spares whose own container is ready, of the number wanted: 1/2.
+	// +optional
+	Spares string `json:"spares,omitempty"`
 	// One word for why the job does not run, or how it ended.
 	// +optional
 	Reason string `json:"reason,omitempty"`

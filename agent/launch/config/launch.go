@@ -54,6 +54,9 @@ func (c Config) validateLaunch() error {
 	if err := c.validateElastic(); err != nil {
 		return err
 	}
+	if err := c.validateSpares(); err != nil {
+		return err
+	}
 	for _, kv := range c.Env {
 		if name, _, ok := strings.Cut(kv, "="); !ok || name == "" {
 			return failure.Usage("--env OMP_NUM_THREADS=4 sets one variable", "--env %q is not NAME=VALUE", kv)

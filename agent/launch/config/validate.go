@@ -85,7 +85,7 @@ func (c Config) validateFake() error {
 	if strings.HasPrefix(c.Origin["workers"], "flag") && c.Workers != c.Fake {
 		return failure.Usage("omit --workers", "--fake=%d and --workers=%d conflict with each other", c.Fake, c.Workers)
 	}
-	_, err := ParseFaults(c.FakeFaults, c.Fake+c.Coming())
+	_, err := ParseFaults(c.FakeFaults, c.Fakes()+c.Coming())
 	return err
 }
 

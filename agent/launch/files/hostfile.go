@@ -67,6 +67,9 @@ func giveHostfile(cfg config.Config) (given, error) {
 	if cfg.Elastic() {
 		return given{}, failure.Usage("omit --hostfile, or give a path that does not exist yet: that list follows the workers", "--hostfile=%s lists fixed workers, but with --min-workers they join and leave", cfg.Hostfile)
 	}
+	if cfg.Spares > 0 {
+		return given{}, failure.Usage("omit --hostfile, or give a path that does not exist yet: that list follows the workers", "--hostfile=%s lists fixed workers, but with --spares others may take their places", cfg.Hostfile)
+	}
 	return given{path: path, listed: listed}, nil
 }
 

@@ -29,6 +29,7 @@ type Cluster struct {
 	Voice   *console.Voice
 	Stderr  *os.File
 	Signals <-chan os.Signal
+	Seats   *rendezvous.Seats // of a run with spares; nil: no spares
 
 	waiter *waiter             // of the last wait
 	shot   rendezvous.Snapshot // the latest snapshot of the last wait
@@ -57,8 +58,8 @@ func (c *Cluster) Gather(working context.Context) ([]rendezvous.Worker, error) {
 func (c *Cluster) await(working context.Context, v *Vacancies) ([]rendezvous.Worker, error) {
 	w := &waiter{cfg: c.Config, links: c.Links, feed: c.feed, agent: c.Kube.agent, signals: c.Signals,
 		printer: console.NewPrinter(c.Stderr, c.Config.Color, c.Config.Quiet, c.Config.JSONLines())}
-	w.board = rendezvous.New(c.Config.Most(), c.Config.HopelessAfter)
-	w.board.Least, w.board.ByTopology = c.Config.LeastWorkers, len(c.Config.RankKeys()) > 0
+	w.board = rendezvous.New(c.Config.Most()+c.Config.Spares, c.Config.HopelessAfter)
+	w.board.Least, w.board.ByTopology, w.board.Seats = c.Config.LeastWorkers, len(c.Config.RankKeys()) > 0, c.Seats
 	w.board.Namespace, w.board.Selector = c.Kube.Namespace, c.Config.WorkerSelector()
 	w.board.Containers = rendezvous.Containers{Flag: c.Config.Container}
 	if v != nil {
@@ -78,6 +79,9 @@ func (c *Cluster) Replace(_, working context.Context, v Vacancies) ([]rendezvous
 	workers, err := c.await(working, &v)
 	if err != nil {
 		return nil, err
+	}
+	if c.Seats != nil { // spares keep their links
+		return workers, c.Links.prune(c.waiter.board.Workers())
 	}
 	return workers, c.Links.prune(workers)
 }

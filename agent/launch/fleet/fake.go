@@ -68,6 +68,7 @@ type Fakes struct {
 	Links   *Links // to the workers
 	Voice   *console.Voice
 	Signals <-chan os.Signal
+	Seats   *rendezvous.Seats // of a run with spares; nil: no spares
 	wg      sync.WaitGroup
 
 	mu      sync.Mutex
@@ -82,6 +83,7 @@ type fakeWorker struct {
 	rendezvous.Worker
 	watched bool // await watches it
 	leaving bool // it was told to stop; like watched, only for the goroutine of the run
+	renewed bool // another process is about to replace it; also only for that goroutine
 	dir     string
 	proc    *reap.Process
 	tree    *reap.Tree
@@ -101,11 +103,11 @@ func static(n int) ([]rendezvous.Worker, error) {
 
 // StartFakes starts cfg.Fake workers below dir. Each has its own directory, TMPDIR and log.
 func StartFakes(r *reap.Reaper, cfg config.Config, dir, agent, run string) (*Fakes, error) {
-	list, err := static(cfg.Fake)
+	list, err := static(cfg.Fakes())
 	if err != nil {
 		return nil, err
 	}
-	faults, err := config.ParseFaults(cfg.FakeFaults, cfg.Fake+cfg.Coming())
+	faults, err := config.ParseFaults(cfg.FakeFaults, cfg.Fakes()+cfg.Coming())
 	if err != nil {
 		return nil, err
 	}
@@ -190,8 +192,11 @@ func (f *Fakes) all() []*fakeWorker {
 	return slices.Clone(f.workers)
 }
 
-// Gather waits until every fake worker has answered.
+// Gather waits until every fake worker has answered, except spares.
 func (f *Fakes) Gather(ctx context.Context) ([]rendezvous.Worker, error) {
+	if f.Seats != nil {
+		return f.awaitSeats(ctx)
+	}
 	var workers []rendezvous.Worker
 	for _, w := range f.all() {
 		workers = append(workers, w.Worker)
@@ -334,6 +339,7 @@ func (f *Fakes) Release() {
 	for _, w := range f.all() {
 		close(w.ended)
 	}
+	f.quit()
 }
 
 // Sweep ends what is left of the workers, and waits for it.

@@ -52,7 +52,7 @@ func (f *Fakes) Ready(ctx context.Context) []rendezvous.Worker {
 			continue
 		default:
 		}
-		if w.leaving {
+		if w.leaving || w.renewed {
 			continue
 		}
 		if st, known := standings[w.Name]; known && st.Err == nil && st.State.Linked {

@@ -18,6 +18,10 @@ import (
 
 // Replace replaces lost workers.
 func (f *Fakes) Replace(ctx, working context.Context, v Vacancies) ([]rendezvous.Worker, error) {
+	if f.Seats != nil {
+		f.retire(working, v.Names)
+		return f.awaitSeats(working)
+	}
 	if err := f.renew(ctx, v.Names); err != nil {
 		return nil, err
 	}
@@ -36,23 +40,34 @@ func (f *Fakes) renew(ctx context.Context, gone []string) error {
 		if err := f.awaitEnd(ctx, w); err != nil {
 			return err
 		}
-		if err := f.sweepOne(ctx, w); err != nil {
-			return fmt.Errorf("end fake worker %s: %w", w.Name, err)
-		}
-		if err := os.RemoveAll(w.dir); err != nil {
-			return fmt.Errorf("recreate fake worker %s: %w", w.Name, err)
-		}
-		next := w.Worker
-		next.Restarts++
-		next.UID = fmt.Sprintf("fake-%d-r%d", i, next.Restarts)
-		one, err := f.start(i, next)
-		if err != nil {
+		if err := f.again(ctx, i, w); err != nil {
 			return err
 		}
-		f.mu.Lock()
-		f.workers[i] = one
-		f.mu.Unlock()
 	}
+	return nil
+}
+
+// again starts worker i again, whose process has ended, unless no more may join.
+func (f *Fakes) again(ctx context.Context, i int, w *fakeWorker) error {
+	if err := f.sweepOne(ctx, w); err != nil {
+		return fmt.Errorf("end fake worker %s: %w", w.Name, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil
+	}
+	if err := os.RemoveAll(w.dir); err != nil {
+		return fmt.Errorf("recreate fake worker %s: %w", w.Name, err)
+	}
+	next := w.Worker
+	next.Restarts++
+	next.UID = fmt.Sprintf("fake-%d-r%d", i, next.Restarts)
+	one, err := f.start(i, next)
+	if err != nil {
+		return err
+	}
+	f.workers[i] = one
 	return nil
 }
 

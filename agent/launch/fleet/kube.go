@@ -123,7 +123,11 @@ func (k *Kube) list(ctx context.Context, cfg config.Config) ([]rendezvous.Worker
 		shot.Pods = append(shot.Pods, &pods.Items[i])
 	}
 	board.SetPods(shot)
-	return board.Workers(), nil
+	workers := board.Workers()
+	if cfg.Spares > 0 { // the last ones
+		workers = workers[:min(len(workers), cfg.Workers)]
+	}
+	return workers, nil
 }
 
 // find lists the workers' pods, or gets them one by one if they are named.

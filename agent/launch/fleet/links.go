@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/musterhq/muster/agent/launch/console"
-	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/names"
@@ -59,6 +58,7 @@ type Links struct {
 	held    map[string]*held // by worker name
 	up      int              // number of connected workers
 	leaving *GoingDown       // the first worker that reported its stop, until it is taken; nil: none
+	seated  map[string]bool  // workers of a run with spares that take part; nil: all
 }
 
 // held is one worker and its link.
@@ -89,6 +89,7 @@ func (l *Links) Follow(ctx context.Context, w rendezvous.Worker) {
 		}
 		l.remove(m)
 		m.stop()
+		l.account.Forget(w.Name)
 	}
 	l.open(ctx, w)
 }
@@ -223,12 +224,12 @@ func (l *Links) Standings() map[string]Standing {
 	return all
 }
 
-// Alive asks all workers at once for a sign of life. It reports whether all of them answered before
+// Alive asks all workers of the run at once for a sign of life. It reports whether all of them answered before
 // ctx ended. It wakes a parked link, which cannot answer yet.
 func (l *Links) Alive(ctx context.Context) bool {
 	var silent atomic.Bool
 	var asked sync.WaitGroup
-	for _, s := range l.Standings() {
+	for _, s := range l.Working() {
 		if s.State.Parked {
 			s.Link.Wake()
 		}
@@ -242,11 +243,11 @@ func (l *Links) Alive(ctx context.Context) bool {
 	return !silent.Load()
 }
 
-// Heard waits until every connected worker has given a sign of life, and thereby sent its pending
+// Heard waits until every connected worker of the run has given a sign of life, and thereby sent its pending
 // reports, or until ctx ends.
 func (l *Links) Heard(ctx context.Context) {
 	var asked sync.WaitGroup
-	for _, s := range l.Standings() {
+	for _, s := range l.Working() {
 		if s.State.Connected {
 			asked.Go(func() { s.Link.Prove(ctx) })
 		}
@@ -343,15 +344,4 @@ func (l *Links) Close() {
 // Same reports whether both are the same pod and the same container.
 func Same(a, b rendezvous.Worker) bool {
 	return a.Name == b.Name && a.UID == b.UID && a.ContainerID == b.ContainerID
-}
-
-// Askers returns the workers of a run that are not lost.
-func (l *Links) Askers() map[string]hang.Asker {
-	all := map[string]hang.Asker{}
-	for name, s := range l.Standings() {
-		if s.Err == nil {
-			all[name] = s.Link
-		}
-	}
-	return all
 }

@@ -71,8 +71,9 @@ type Question struct {
 	Command string
 	Limit   time.Duration
 	// Group runs the user's check of all workers together; nil: none.
-	Group func(ctx context.Context) check.Finding
-	Again bool // check all workers, even if they were checked before
+	Group   func(ctx context.Context) check.Finding
+	Regroup bool // Group is due although no subject is new
+	Again   bool // check all workers, even if they were checked before
 }
 
 // Preflight remembers which workers have been checked. Its zero value has checked none.
@@ -88,10 +89,13 @@ func (p *Preflight) Look(ctx context.Context, q Question) []check.Finding {
 	p.looking.Lock()
 	defer p.looking.Unlock()
 	fresh := p.fresh(q)
-	if len(fresh) == 0 {
-		return nil
-	}
 	l := &look{q: q, fresh: fresh, nodes: map[string]string{}, ports: make([]int, len(q.Subjects))}
+	if len(fresh) == 0 {
+		if q.Regroup {
+			l.commands(ctx)
+		}
+		return l.found
+	}
 	l.token = make([]byte, wire.PairTokenSize)
 	rand.Read(l.token) // never fails
 	for _, s := range q.Subjects {

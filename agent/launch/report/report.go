@@ -39,6 +39,8 @@ type Report struct {
 	// Preflight are the findings about workers and their network that are not ok, the worst first.
 	Preflight   []check.Finding `json:"preflight,omitempty"`
 	PreflightMS int64           `json:"preflight_ms"` // the checks before all attempts
+	// Spares are the workers that took the places of others, in order.
+	Spares []Spare `json:"spares,omitempty"`
 	// Blames say which ranks the others waited for, if that was seen.
 	Blames   []Blame        `json:"blames,omitempty"`
 	RunMS    int64          `json:"run_ms"` // run time of the command
@@ -58,6 +60,16 @@ func (r *Report) Checked(found []check.Finding, took time.Duration) {
 			r.Preflight = append(r.Preflight, f)
 		}
 	}
+}
+
+// Spare is a worker that took the place of another one.
+type Spare struct {
+	Attempt  int    `json:"attempt"`          // from 0: the first with the spare
+	Position int    `json:"position"`         // among the workers, from 0; it gives the ranks
+	Worker   string `json:"worker,omitempty"` // that was replaced; "" if it never came
+	Spare    string `json:"spare"`
+	Why      string `json:"why"`      // "is lost"
+	AddedMS  int64  `json:"added_ms"` // from the decision until the place was taken
 }
 
 // Stall is a rule for output lines that fired.
@@ -102,6 +114,12 @@ func (r *Report) TookPart(workers []rendezvous.Worker) {
 	for _, w := range workers {
 		r.took[w.Name] = true
 	}
+	r.Workers = len(r.took)
+}
+
+// Left removes a worker that was replaced before it took part.
+func (r *Report) Left(worker string) {
+	delete(r.took, worker)
 	r.Workers = len(r.took)
 }
 

@@ -19,7 +19,7 @@ type fixed struct{ *Supervisor }
 
 // lostLinks implements membership.
 func (s fixed) lostLinks(now time.Time) (changed bool) {
-	for _, st := range s.links.Standings() {
+	for _, st := range s.links.Working() {
 		if _, known := s.unsure[st.Worker.Name]; st.Err == nil || known || s.known(st.Worker.Name) {
 			continue
 		}
@@ -107,7 +107,7 @@ func (s fixed) lastLook(ctx context.Context, failed bool) {
 				s.lose(verdict.Lost{Worker: s.goingDown.Worker, Cause: "it was told to stop", Leaving: true})
 			}
 			if failed && !s.tally.AnyLost() {
-				s.loseSilent(s.links.Standings())
+				s.loseSilent(s.links.Working())
 			}
 			return
 		}

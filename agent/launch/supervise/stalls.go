@@ -52,7 +52,7 @@ func (s *Supervisor) cannotHear(now time.Time) string {
 	case !s.Group:
 		return "" // the ranks' lines come through the command's own connections
 	}
-	for name, st := range s.links.Standings() {
+	for name, st := range s.links.Working() {
 		if st.Err == nil && st.State.Linked && !st.State.Connected && !st.State.Parked {
 			return "the link to worker " + name + " is down"
 		}

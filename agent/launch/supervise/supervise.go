@@ -101,6 +101,9 @@ func (s *Supervisor) onTick(now time.Time) (changed bool) {
 	// A lost node sends nothing new, so look at the same pods again, with a later time.
 	changed = s.onPods(s.last, now)
 	s.settle(now)
+	if s.Spare != nil {
+		s.Spare(s.last)
+	}
 	if (s.strict() || s.script() && s.tally.Launches() > 0) && s.Reporting() {
 		s.tally.Stalled()
 	}

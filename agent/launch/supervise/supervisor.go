@@ -104,9 +104,11 @@ type Watches struct {
 	Hang *hang.Watch // nil: no hang watch
 	Rest *Leftover   // what ranks that ended with 0 have left running
 	// Progress applies the rules for output lines; nil: there are none.
-	Progress   *stall.Watch
-	Network    *network.Watch // notices that NCCL falls back to sockets; nil: RDMA was not asked for
-	Alone      *command.Alone
+	Progress *stall.Watch
+	Network  *network.Watch // notices that NCCL falls back to sockets; nil: RDMA was not asked for
+	Alone    *command.Alone
+	// Spare opens links to spares that come while the attempt runs; nil: the run has no spares.
+	Spare      func(shot rendezvous.Snapshot)
 	Bystanders *Bystanders // takes the stacks of an mpirun's ranks after one has failed; nil: none are taken
 }
 

@@ -93,7 +93,7 @@ func (s *Supervisor) endLaunches(now time.Time) {
 
 // Reporting reports whether every worker reports its daemons and ranks.
 func (s *Supervisor) Reporting() bool {
-	for _, st := range s.links.Standings() {
+	for _, st := range s.links.Working() {
 		if w, ok := st.Link.Welcome(); !ok || !w.Reports {
 			return false
 		}
