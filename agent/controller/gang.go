@@ -59,7 +59,7 @@ func gangKind(backend string) (schema.GroupKind, bool) {
 // members returns how many pods must fit at once: all including the launcher, unless the user says
 // less.
 func (b builder) members() int64 {
-	all := len(b.slots)
+	all := len(b.slots) - int(b.job.Spec.Spares) // which may come later
 	if e := b.job.Spec.Elastic; e != nil {
 		all = int(e.Min) + 1
 	}

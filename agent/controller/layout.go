@@ -19,6 +19,7 @@ type slot struct {
 	role      string // launcher, or the role's name
 	index     int    // within the role
 	rank      int    // among all workers; -1 for the launcher
+	spare     bool   // at the start: which pods are spares changes with failures, and only the launcher knows it
 	container string // the role's own container
 	template  *corev1.PodTemplateSpec
 }
@@ -31,15 +32,23 @@ func layout(job *v1alpha1.LaunchJob) []slot {
 	var slots []slot
 	if l := job.Spec.Launcher; l != nil {
 		name := job.Name + "-" + names.RoleLauncher
-		slots = append(slots, slot{name, names.RoleLauncher, 0, -1, ownContainer(l.Container, &l.Template), &l.Template})
+		slots = append(slots, slot{name: name, role: names.RoleLauncher, rank: -1, container: ownContainer(l.Container, &l.Template), template: &l.Template})
 	}
 	rank := 0
+	add := func(r *v1alpha1.Role, index int, spare bool) {
+		name := fmt.Sprintf("%s-%s-%d", job.Name, r.Name, index)
+		slots = append(slots, slot{name: name, role: r.Name, index: index, rank: rank, spare: spare, container: ownContainer(r.Container, &r.Template), template: &r.Template})
+		rank++
+	}
 	for i := range job.Spec.Roles {
 		r := &job.Spec.Roles[i]
 		for index := range replicas(job, r) {
-			name := fmt.Sprintf("%s-%s-%d", job.Name, r.Name, index)
-			slots = append(slots, slot{name, r.Name, index, rank, ownContainer(r.Container, &r.Template), &r.Template})
-			rank++
+			add(r, index, false)
+		}
+		if r.Name == names.RoleWorker { // the only role of a job with spares
+			for n := range int(job.Spec.Spares) {
+				add(r, replicas(job, r)+n, true)
+			}
 		}
 	}
 	return slots

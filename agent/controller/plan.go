@@ -71,8 +71,9 @@ func plan(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now ti
 // spent reports whether the launcher must fail when it loses a worker: it runs, it had all its
 // workers, and no restart is left. A new worker would then wait for nothing. A restarted launcher
 // still needs its workers, so the Launched condition must be younger than the launcher's container.
+// A job with spares goes on without a spare, and only its launcher knows which workers are spares.
 func spent(job *v1alpha1.LaunchJob, launcher place) bool {
-	if !launcher.launcher() || launcher.stage != running || maxRestarts(job) > 0 || job.Spec.Elastic != nil {
+	if !launcher.launcher() || launcher.stage != running || maxRestarts(job) > 0 || job.Spec.Elastic != nil || job.Spec.Spares > 0 {
 		return false
 	}
 	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.Launched)

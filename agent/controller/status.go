@@ -36,6 +36,7 @@ func newStatus(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
 	s.TokenSecret = cmp.Or(sc.token, s.TokenSecret)
 	s.Selector = names.LabelJob + "=" + job.Name + "," + names.LabelRole + "=" + names.RoleWorker
 	ready, wanted := count(s, sc)
+	s.Spares = spares(job, &ready, &wanted, s.Spares, sc.verdict.over)
 	if !sc.verdict.over { // a run that has ended keeps its last value
 		s.Ready = fmt.Sprintf("%d/%d", ready, wanted)
 	}
@@ -53,6 +54,22 @@ func newStatus(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
 		listen(s, sc)
 	}
 	return *s
+}
+
+// spares takes the spares out of the numbers of ready and wanted workers, and returns their own. Any
+// workers may be the spares: there are as many as are ready beyond the workers of a run.
+func spares(job *v1alpha1.LaunchJob, ready, wanted *int, before string, over bool) string {
+	n := int(job.Spec.Spares)
+	if n == 0 {
+		return ""
+	}
+	*wanted -= n
+	idle := max(*ready-*wanted, 0)
+	*ready -= idle
+	if over {
+		return before
+	}
+	return fmt.Sprintf("%d/%d", idle, n)
 }
 
 // count fills in the counts of the roles.

@@ -123,7 +123,7 @@ func (b builder) launcherEnv() (env []corev1.EnvVar) {
 		tell(names.EnvSlots, "1")
 	}
 	if spec.Elastic == nil {
-		tell(names.EnvWorkers, strconv.Itoa(len(b.workerNames())))
+		tell(names.EnvWorkers, strconv.Itoa(len(b.workerNames())-int(spec.Spares)))
 	}
 	for _, s := range b.told(settings.OfRun) {
 		tell(settings.Variable(s.name), s.value)
