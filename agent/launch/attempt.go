@@ -51,7 +51,6 @@ type attempt struct {
 	said    bool     // the user has been told all that the verdict says
 	unfit   []string // workers that have failed a check, so that the attempt was not started; nil: it was
 	hint    string   // for the verdict of such an attempt
-	tries   int      // of its preflight that spares followed
 	failed  int      // workers and spares that have failed its preflight
 }
 

@@ -38,8 +38,8 @@ func (r *runner) preflight(ctx, working context.Context, a *attempt) (ready bool
 	defer stop()
 	looked := make(chan []check.Finding, 1)
 	r.wg.Go(func() {
-		q := r.question(ctx, a.plan, a.tries == 0)
-		q.Group, q.Regroup = r.groupCheck(a), a.tries > 0
+		q := r.question(ctx, a.plan, a.failed == 0)
+		q.Group, q.Regroup = r.groupCheck(a), a.failed > 0
 		if r.cfg.Preflight != preflight.Fail {
 			q.Ask.Command = "" // the start of the ranks says what is missing
 		}

@@ -118,7 +118,6 @@ func (r *runner) substitute(ctx, working context.Context, a *attempt, found []ch
 	}
 	r.seat(a.number, workers, why, began)
 	a.workers = workers
-	a.tries++
 	return true, nil
 }
 

@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"syscall"
@@ -94,7 +95,7 @@ func (f *Fakes) awaitSeats(working context.Context) ([]rendezvous.Worker, error)
 				return nil, err
 			}
 		case <-deadline:
-			return nil, failure.New(names.ExitDeadline, "--timeout sets how long to wait", "wait for workers: %d of %d are ready", len(f.Ready(working)), f.Seats.Number())
+			return nil, failure.New(names.ExitDeadline, "--timeout sets how long to wait", "wait for workers: %d of %d are ready: %w", len(f.Ready(working)), f.Seats.Number(), errors.New("no answer yet"))
 		case <-working.Done():
 			return nil, fmt.Errorf("wait for workers: %w", context.Cause(working))
 		}

@@ -36,11 +36,7 @@ type Report struct {
 	WaitMS    int64   `json:"wait_ms"`    // the wait for the workers
 	Hangs     int     `json:"hangs"`      // hangs that were reported
 	Stalls    []Stall `json:"stalls"`     // progress rules that fired, in order
-	// Preflight are the findings about workers and their network that are not ok, the worst first.
-	Preflight   []check.Finding `json:"preflight,omitempty"`
-	PreflightMS int64           `json:"preflight_ms"` // the checks before all attempts
-	// Spares are the workers that took the places of others, in order.
-	Spares []Spare `json:"spares,omitempty"`
+	Checks
 	// Blames say which ranks the others waited for, if that was seen.
 	Blames   []Blame        `json:"blames,omitempty"`
 	RunMS    int64          `json:"run_ms"` // run time of the command
@@ -50,6 +46,15 @@ type Report struct {
 	Stopped []StoppedRank `json:"stopped,omitempty"`
 
 	took map[string]bool // names of the workers that took part
+}
+
+// Checks are what was found before the ranks started, and what followed from it.
+type Checks struct {
+	// Preflight are the findings about workers and their network that are not ok, the worst first.
+	Preflight   []check.Finding `json:"preflight,omitempty"`
+	PreflightMS int64           `json:"preflight_ms"` // the checks before all attempts
+	// Spares are the workers that took the places of others, in order.
+	Spares []Spare `json:"spares,omitempty"`
 }
 
 // Checked adds the findings of a preflight that are not ok, and the time that it took.
