@@ -118,7 +118,7 @@ func TestSeatsWhateverHappens(t *testing.T) {
 			down := map[string]bool{}
 			for i := range all {
 				down[all[i].UID] = random.IntN(4) == 0
-				if random.IntN(6) == 0 { // lost, and its pod is made anew
+				if random.IntN(6) == 0 { // lost, and its pod is recreated
 					s.Vacate(all[i], random.IntN(2) == 0)
 					number++
 					all[i] = again(i, number)

@@ -49,7 +49,7 @@ func TestSparesInTheStatus(t *testing.T) {
 	}
 }
 
-// TestAFailedWorkerIsReplaced checks that the pod of a worker that a spare has replaced is made anew
+// TestAFailedWorkerIsReplaced checks that the pod of a worker that a spare has replaced is recreated
 // at once, also if the job has no restart.
 func TestAFailedWorkerIsReplaced(t *testing.T) {
 	job := aJob(t, "spares")

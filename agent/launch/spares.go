@@ -131,7 +131,7 @@ func failures(found []check.Finding, worker string) (n int) {
 	return n
 }
 
-// dismiss tells workers that were given up to end, so that their pods are made anew. A worker that
+// dismiss tells workers that were given up to end, so that their pods are recreated. A worker that
 // does not answer ends with its lease.
 func (r *runner) dismiss(working context.Context, bad []string, standings map[string]fleet.Standing) {
 	telling, stop := context.WithTimeout(working, r.cfg.AnswerTime())

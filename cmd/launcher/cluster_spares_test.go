@@ -13,8 +13,8 @@ import (
 )
 
 // TestClusterSpareAfterPreflight checks that a spare takes the place of a worker that has failed its
-// preflight, without a restart, and that this worker ends so that a controller makes its pod anew.
-// The new pod becomes the spare, for the worker that is lost later.
+// preflight, without a restart. This worker ends so that its pod is recreated. The new pod becomes
+// the spare, for the worker that is lost later.
 func TestClusterSpareAfterPreflight(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -16,7 +16,7 @@ import (
 )
 
 // retire replaces workers that are lost or given up, in the background: as a controller makes their
-// pods anew, which become spares.
+// pods again, which become spares.
 func (f *Fakes) retire(working context.Context, gone []string) {
 	for i, w := range f.all() {
 		if w.renewed || !w.over() && !slices.Contains(gone, w.Name) {
