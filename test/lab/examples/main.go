@@ -43,6 +43,7 @@ func rows() []row {
 		{name: "horovod", what: "horovodrun over gloo", standIn: standIn{venvs: []string{"horovod", "torch"}}},
 		{name: "ray", what: "Ray, a head and a node", standIn: standIn{venvs: []string{"ray"}}},
 		{name: "xgboost", what: "XGBoost and its tracker", standIn: standIn{venvs: []string{"xgboost"}, at: "/venv"}},
+		{name: "spares", what: "a spare replaces a worker that fails a check", logs: []string{"failed its preflight (1 check): spares-worker-4 takes its place"}},
 		{name: "restricted-namespace", what: "Pod Security restricted, discovery by names"},
 		{name: "shared-volume", what: "ranks share a volume"},
 		{name: "join", what: "an Indexed Job without launcher and controller"},
