@@ -12,7 +12,8 @@
 //	fleet           the workers of a cluster or of this machine, and a link to each
 //	loop.go         runs one attempt after the other: ends.go and detail.go say how one
 //	                ended, agent/retry decides whether to restart, restart.go prepares the
-//	                restart, and replace.go ends workers that others replace
+//	                restart, and replace.go ends workers that others replace; spares.go says
+//	                which spares take their places
 //	attempt.go      one attempt: plan, run, judge; elastic_run.go spreads the news of
 //	                workers that join or leave
 //	plan            hosts, environment and processes of an attempt
@@ -82,6 +83,10 @@
 // worker that is not lost has confirmed that nothing of the last attempt runs there. It uses other
 // ports than earlier attempts, and replacements for lost workers. A rule may replace more workers:
 // Run ends these in such a way that their pods fail. docs/guides/restart.md has the rules.
+//
+// With --spares, the workers of an attempt are those with seats ([rendezvous.Seats]). Links of the
+// other workers stay open, but nothing that happens there concerns the command. Only workers with
+// seats are cleared before a restart, and a spare must answer before it takes a seat.
 //
 // With --min-workers, workers may join and leave (docs/guides/elastic.md). Plan, hostfiles and the
 // broker's table follow, and each is complete at any moment. A group that cannot adapt restarts. A

@@ -54,7 +54,7 @@ func workers() []Setting {
 			Submit: Use{asRun, "elastic: start with at least `N` workers; more may join or leave", ""}},
 		{Name: "max-workers", Kind: Number, Field: "elastic.max", Run: Use{which, "elastic: use at most `N` workers (default: --workers, or --fake)", ""},
 			Submit: Use{asRun, "elastic: use at most `N` workers (default: --workers)", ""}},
-		{Name: "spares", First: true, Kind: Number, Field: "spares", Run: Use{which, "start with `N` workers more, which replace workers that fail (default: none)", ""},
+		{Name: "spares", Kind: Number, Field: "spares", Run: Use{which, "start with `N` workers more, which replace workers that fail (default: none)", ""},
 			Submit: Use{asRun, "start `N` workers more, which replace workers that fail", ""}},
 		{Name: "rank", Kind: Number, Join: Use{who, "be member `N`, from 0 (default: JOB_COMPLETION_INDEX, MUSTER_POD_INDEX, or the end of the host name)", "-1"}},
 		{Name: "coordinator", Kind: Text, Join: Use{who, "find rank 0 at `HOST:PORT` (default: this host name with index 0, in the pod's subdomain, port 9377)", ""}},
