@@ -73,6 +73,13 @@ func Run(ctx context.Context, cfg Config, say func(format string, words ...any))
 // leave waits until the last news are sent and, on rank 0, until the other members have received
 // the end.
 func (m *member) leave(ctx context.Context, led <-chan struct{}) {
+	select {
+	case e := <-m.client.Events():
+		if e.Back || e.Away != nil {
+			m.away = e.Away
+		}
+	default:
+	}
 	if m.away == nil {
 		flush, cancel := context.WithTimeout(ctx, deliverTime)
 		m.client.Flush(flush)

@@ -235,3 +235,19 @@ func TestLeaving(t *testing.T) {
 	eventually(t, "the member has disconnected", func() bool { return !h.Seats()[1].Here })
 	require.Equal(t, "job-1 left 0s ago: its pod was told to stop by SIGTERM", h.missing(t, 50*time.Millisecond)[0].Why)
 }
+
+// TestLeavingAtOnce checks that the news of a member arrive although its owner, which was told to stop, reads no
+// event any more.
+func TestLeavingAtOnce(t *testing.T) {
+	h := serve(t, 2, nil)
+	m := NewMember(MemberConfig{Card: card(1, 2), Token: []byte(secret), Dial: dialer(h.address)})
+	m.Report(News{Attempt: -1, Leaving: "its pod was told to stop by SIGTERM"})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	run := make(chan error, 1)
+	go func() { run <- m.Run(ctx) }()
+	m.Flush(ctx)
+	require.NoError(t, ctx.Err())
+	cancel()
+	require.NoError(t, <-run)
+	eventually(t, "the member has left", func() bool { s := h.Seats()[1]; return !s.Here && s.Why == "its pod was told to stop by SIGTERM" })
+}

@@ -164,14 +164,14 @@ func (m *Member) attend(ctx context.Context) (welcomed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	m.tell(ctx, Event{Back: true})
 	ctx, cancel := context.WithCancel(ctx)
 	sent := make(chan struct{})
-	go func() {
+	go func() { // first, because an owner that leaves reads no event before Flush
 		defer close(sent)
 		m.send(ctx, c)
 	}()
 	defer func() { cancel(); nc.Close(); <-sent }()
+	m.tell(ctx, Event{Back: true})
 	return true, m.receive(ctx, c)
 }
 
