@@ -45,13 +45,21 @@ func ByTopology(workers []Worker, keys []string) []Worker {
 	return ordered
 }
 
-// nest groups workers that are ordered by index.
+// SeatsByTopology is ByTopology for workers in the order of their [Seats], which replaces that of
+// their indices: a spare has the place of the worker that it replaced.
+func SeatsByTopology(workers []Worker, keys []string) []Worker {
+	ordered := slices.Clone(workers)
+	nest(ordered, keys)
+	return ordered
+}
+
+// nest groups workers. A group comes where its first worker comes.
 func nest(workers []Worker, keys []string) {
 	if len(workers) < 2 || len(keys) == 0 {
 		return
 	}
 	place := map[string]int{}
-	var groups [][]Worker // by the smallest index in each
+	var groups [][]Worker // by the first worker in each
 	for _, w := range workers {
 		value := w.Topology(keys[0])
 		i, met := place[value]

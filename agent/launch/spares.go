@@ -106,7 +106,9 @@ func (r *runner) substitute(ctx, working context.Context, a *attempt, found []ch
 	for _, name := range bad {
 		why[name] = "failed its preflight (" + phrase.Count(failures(found, name), "check") + ")"
 		r.seats.Vacate(standings[name].Worker, true)
-		r.report.Left(name)
+		if a.number == 0 {
+			r.report.Left(name)
+		}
 	}
 	r.sayAll(preflight.Sentences(found))
 	v := fleet.Vacancies{Names: bad, Given: bad, Past: fleet.NewPast(bad, standings), Shot: r.shot}

@@ -90,7 +90,7 @@ type LaunchJobSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
 	Workers *int32 `json:"workers,omitempty"`
-	// How many pods more the role worker has, which replace workers that fail, as in agent run --spares.
+	// How many extra pods the role worker has in reserve, to replace workers that fail, as in agent run --spares.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000

@@ -40,8 +40,11 @@ func Order(c config.Config, workers []rendezvous.Worker) []rendezvous.Worker {
 	if slices.ContainsFunc(workers, func(w rendezvous.Worker) bool { return w.Role != "" || w.Given > 0 }) {
 		keys = nil
 	}
-	if len(keys) == 0 {
+	switch {
+	case len(keys) == 0:
 		return workers
+	case c.Spares > 0:
+		return rendezvous.SeatsByTopology(workers, keys)
 	}
 	return rendezvous.ByTopology(workers, keys)
 }

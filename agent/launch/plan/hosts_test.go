@@ -62,6 +62,29 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestOrderOfSeats checks that a spare has the rank of the worker that it replaced, if its node is in the same zone.
+// Otherwise the ranks of a zone stay neighbors.
+func TestOrderOfSeats(t *testing.T) {
+	at := func(index int, zone string) rendezvous.Worker {
+		return rendezvous.Worker{Index: index, Labels: map[string]string{"topology.kubernetes.io/zone": zone}}
+	}
+	for name, tc := range map[string]struct {
+		seats []rendezvous.Worker
+		want  string
+	}{
+		"no spare took part": {[]rendezvous.Worker{at(0, "a"), at(1, "b"), at(2, "a")}, "0 2 1"},
+		"in the same zone":   {[]rendezvous.Worker{at(0, "a"), at(3, "a"), at(2, "a")}, "0 3 2"},
+		"in the other zone":  {[]rendezvous.Worker{at(0, "a"), at(3, "b"), at(2, "a")}, "0 2 3"},
+		"for the first one":  {[]rendezvous.Worker{at(3, "b"), at(1, "a"), at(2, "b")}, "3 2 1"},
+	} {
+		var got []string
+		for _, w := range Order(config.Config{Selection: config.Selection{Spares: 1}}, tc.seats) {
+			got = append(got, strconv.Itoa(w.Index))
+		}
+		require.Equal(t, tc.want, strings.Join(got, " "), name)
+	}
+}
+
 func TestSharedCores(t *testing.T) {
 	workers := []rendezvous.Worker{{Name: "a", Node: "n1"}, {Name: "b", Node: "n1"}, {Name: "c", Node: "n2"}}
 	for name, tc := range map[string]struct {
