@@ -127,6 +127,7 @@ func rows() []row {
 		{key: "coscheduling", what: "the same under coscheduling", gpus: 4, module: coscheduling, conf: "coscheduling.yaml",
 			play: pair("coscheduling"), judge: oneAfterTheOther},
 		{key: "kueue", what: "the same under Kueue", gpus: 4, module: kueue, conf: "kueue.yaml", play: pair("kueue"), judge: oneAfterTheOther},
+		{key: "spares", what: "a worker fails its preflight under Volcano, and a spare takes its place", gpus: 5, module: volcano, conf: "volcano.yaml", play: reserve},
 		{key: "topology", what: "ps and worker, with Volcano's task topology and without", module: volcano, conf: "volcano-topology.yaml", play: topology},
 		{key: "example-volcano", what: "examples/gang-volcano", module: volcano, conf: "volcano.yaml", play: fromExample("volcano")},
 		{key: "example-coscheduling", what: "examples/gang-coscheduling", module: coscheduling, conf: "coscheduling.yaml", play: fromExample("coscheduling")},

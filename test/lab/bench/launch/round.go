@@ -6,9 +6,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -30,6 +32,8 @@ type sample struct {
 	First, Last float64 // time of the rank's first line from mpirun's start
 	CPU         float64 // of the launcher from mpirun's start to its end
 	Whole       float64 // with the time before mpirun's start
+	Ready       float64 // time from the launcher's start to mpirun's
+	Preflight   float64 // of this, time for the checks of workers; 0 for other contenders
 	Held, Peak  float64 // memory; Peak is 0 in rounds whose times count
 	Streams     float64 // at the API server while the job runs
 	Requests    float64 // per worker, from start to end
@@ -130,9 +134,11 @@ func (w *world) launch(ctx context.Context, c contender, workers int, sampled bo
 			_ = r.end() // it fails, because the script was interrupted
 		}
 	}()
-	if _, _, err := r.until("ready", 1); err != nil {
+	ready, _, err := r.until("ready", 1)
+	if err != nil {
 		return s, err
 	}
+	s.Ready = ready.Sub(s.from).Seconds()
 	gotReady, err := box.cpu()
 	if err != nil {
 		return s, err
@@ -163,7 +169,25 @@ func (w *world) launch(ctx context.Context, c contender, workers int, sampled bo
 	}
 	after, err := box.cpu()
 	s.CPU, s.Whole, s.to = after-gotReady, after-before, time.Now()
+	if err == nil && c.name == "muster" {
+		s.Preflight, err = preflight(box)
+	}
 	return s, err
+}
+
+// preflight reads how many seconds the checks of workers took, from the launcher's report.
+func preflight(box container) (float64, error) {
+	var r struct {
+		MS *int64 `json:"preflight_ms"`
+	}
+	text, err := os.ReadFile(box.path(reportFile))
+	if err != nil {
+		return 0, fmt.Errorf("read the launcher's report: %w", err)
+	}
+	if err := json.Unmarshal(text, &r); err != nil || r.MS == nil {
+		return 0, fmt.Errorf("the launcher's report has no preflight_ms: %w\n%s", err, text)
+	}
+	return float64(*r.MS) / 1000, nil
 }
 
 // held measures memory and streams while the ranks only sleep.
@@ -230,6 +254,9 @@ const (
 var root = []string{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_hwloc_base_binding_policy=none",
 	"OMPI_MCA_orte_default_hostfile=/tmp/hostfile"}
 
+// reportFile is the file of Muster's report.
+const reportFile = "/bench/report.json"
+
 // contenders returns the contenders in the order of their turns. They have the settings that the operators
 // give to Open MPI. The operators leave Open MPI's tree launch on. Below 65 workers, mpirun starts every
 // daemon itself in the tree launch, too.
@@ -257,7 +284,7 @@ func contenders() []contender {
 		{
 			name: "muster", launcher: musterPod, pid1: []string{"/muster/agent", "worker"},
 			// The script is named mpirun, because agent run recognizes mpirun by the name.
-			script: `printf '#!/bin/sh\n%%s\n' "$HOLD" > /bench/mpirun; chmod 755 /bench/mpirun; exec agent run --keep-workers --job=launch --workers=%d -- /bench/mpirun`,
+			script: `printf '#!/bin/sh\n%%s\n' "$HOLD" > /bench/mpirun; chmod 755 /bench/mpirun; exec agent run --keep-workers --job=launch --workers=%d --report=` + reportFile + ` -- /bench/mpirun`,
 			env:    []string{"HOLD=" + hold},
 		},
 		{

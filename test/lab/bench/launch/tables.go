@@ -165,6 +165,12 @@ func recordAll(launches, readies results) error {
 	r.over(launches, 1, "launcher's CPU from mpirun's start", "ssh", 0.3, cpu)
 	r.over(launches, 1, "launcher's CPU, dialling included", "kubexec", 0.15, func(s sample) float64 { return s.Whole })
 	r.over(launches, 1, "launcher's memory held", "kubexec", 0.1, func(s sample) float64 { return s.Held })
+	if checks := values(launches[barred]["muster"], 1, func(s sample) (float64, bool) { return s.Preflight, true }); len(checks) > 0 {
+		name := fmt.Sprintf("%d workers, preflight in the time from the launcher's start to the last rank's first line", barred)
+		whole := values(launches[barred]["muster"], 1, func(s sample) (float64, bool) { return s.Ready + s.Last, true })
+		r.series[name] = figure.Series{Unit: "ratio", Reduce: "ratio", Samples: checks, Over: whole}
+		r.rows = append(r.rows, figure.Row{Name: name, Log: name, Op: "<=", Bar: 0.1})
+	}
 	for _, size := range []int{barredToo, barred} {
 		requests := values(launches[size]["muster"], 1, func(s sample) (float64, bool) { return s.Requests, true })
 		if len(requests) == 0 {
