@@ -116,9 +116,24 @@ func TestLaunchJobMistakes(t *testing.T) {
 		"a limit by time": {func(o map[string]any) {
 			at(o, "spec")["restartPolicy"] = map[string]any{"maxRestarts": 1, "maxRestartsPer": "6"}
 		}, "want NUMBER/TIME, as in 6/1h"},
-		"elastic":         {func(o map[string]any) { at(o, "spec")["elastic"] = map[string]any{"min": 3, "max": 2} }, "elastic.min is more than elastic.max"},
-		"workers outside": {func(o map[string]any) { at(o, "spec")["elastic"] = map[string]any{"min": 3, "max": 4} }, "workers must be between elastic.min and elastic.max"},
-		"a time":          {func(o map[string]any) { at(o, "spec")["hangAfter"] = "10 minutes" }, "want a time such as 90s, 10m or 1h"},
+		"spares without a launcher": {func(o map[string]any) {
+			delete(at(o, "spec"), "launcher")
+			at(o, "spec")["framework"], at(o, "spec")["spares"] = "torch", 1
+		}, "spares require a launcher"},
+		"spares of an elastic job": {func(o map[string]any) {
+			at(o, "spec")["spares"], at(o, "spec")["elastic"] = 1, map[string]any{"min": 2, "max": 2}
+		}, "spares cannot be used with elastic"},
+		"spares and another role": {func(o map[string]any) {
+			chief := map[string]any{"name": "chief", "template": role(o)["template"]}
+			at(o, "spec")["framework"], at(o, "spec")["spares"], at(o, "spec")["roles"] = "tensorflow", 1, []any{role(o), chief}
+		}, "a job with spares has no other role"},
+		"spares of a Kubeflow job": {func(o map[string]any) {
+			at(o, "spec")["framework"], at(o, "spec")["spares"], at(o, "spec")["compat"] = "torch", 1, "kubeflow-v1"
+		}, "spares cannot be used with compat"},
+		"fewer spares than none": {func(o map[string]any) { at(o, "spec")["spares"] = -1 }, "spec.spares"},
+		"elastic":                {func(o map[string]any) { at(o, "spec")["elastic"] = map[string]any{"min": 3, "max": 2} }, "elastic.min is more than elastic.max"},
+		"workers outside":        {func(o map[string]any) { at(o, "spec")["elastic"] = map[string]any{"min": 3, "max": 4} }, "workers must be between elastic.min and elastic.max"},
+		"a time":                 {func(o map[string]any) { at(o, "spec")["hangAfter"] = "10 minutes" }, "want a time such as 90s, 10m or 1h"},
 		"hangs without a launcher": {func(o map[string]any) {
 			delete(at(o, "spec"), "launcher")
 			at(o, "spec")["framework"], at(o, "spec")["hangAfter"] = "torch", "10m"

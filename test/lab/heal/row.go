@@ -187,7 +187,7 @@ const (
 )
 
 func rows() (all []row) {
-	for _, part := range [][]row{rankRows(), otherRows(), podRows(), hangRows(), twentyRows(), joinRows(), elasticRows()} {
+	for _, part := range [][]row{rankRows(), otherRows(), podRows(), hangRows(), ruleRows(), twentyRows(), joinRows(), elasticRows()} {
 		all = append(all, part...)
 	}
 	return all
