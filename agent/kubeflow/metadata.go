@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/musterhq/muster/agent/lazyregexp"
 )
 
 // serversOwn are the metadata fields that the API server and its controllers write.
@@ -17,7 +19,7 @@ const theServers = "set by the API server: the new object gets its own value"
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // jobName matches valid names of LaunchJobs.
-var jobName = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+var jobName = lazyregexp.New(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 
 // longestName is the maximum length of such a name.
 const longestName = 40
@@ -34,7 +36,7 @@ func (c *conversion) metadata() {
 		name.fatal("set metadata.name", "the job has no name")
 	case len(c.job.Name) > longestName:
 		name.fatal("choose a shorter one, and update references to the job", "%s has %d characters, but the name of a LaunchJob has at most %d: its pods are named after it", c.job.Name, len(c.job.Name), longestName)
-	case !jobName.MatchString(c.job.Name):
+	case !jobName().MatchString(c.job.Name):
 		name.fatal("choose another one, as in "+plainName(c.job.Name), "%s: a LaunchJob's name starts with a letter and has only lowercase letters, digits and dashes", c.job.Name)
 	}
 	c.job.Labels, c.job.Annotations = m.at("labels").texts(), m.at("annotations").texts()

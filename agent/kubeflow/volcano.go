@@ -91,7 +91,7 @@ func (c *conversion) volcanoMembers(tasks []*task, p plugins) {
 		case find(all, t.role) != nil && p.names[t.role] == t.name:
 		case len(p.roles) > 0:
 			t.in.at("name").fatal("name it in the arguments of the plugin", "the framework supports the tasks %s, but not %s", strings.Join(p.roles, ", "), t.name)
-		case t.role == "launcher" || len(t.role) > 16 || !jobName.MatchString(t.role):
+		case t.role == "launcher" || len(t.role) > 16 || !jobName().MatchString(t.role):
 			t.in.at("name").fatal("choose another one", "%s: a role's name has at most 16 lowercase letters, digits and dashes, and cannot be launcher", t.name)
 		default:
 			all = append(all, t.replica)

@@ -90,7 +90,7 @@ func (p *plugins) ranks(tasks []*task) {
 		o, _ := own(&t.template, "")
 		other, _ := own(&tasks[1-i].template, "")
 		line, wait := strings.Join(append(o.Command, o.Args...), " "), strings.Join(append(other.Command, other.Args...), " ")
-		if t.count == 1 && (strings.Contains(line, "mpirun") || strings.Contains(line, "mpiexec")) && (sshd.MatchString(wait) || idling.MatchString(wait)) {
+		if t.count == 1 && (strings.Contains(line, "mpirun") || strings.Contains(line, "mpiexec")) && (sshd().MatchString(wait) || idling().MatchString(wait)) {
 			p.framework, p.roles = "mpi", []string{"master", "worker"}
 			p.names["master"], p.names["worker"] = t.name, tasks[1-i].name
 		}

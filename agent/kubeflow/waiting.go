@@ -2,10 +2,10 @@ package kubeflow
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/agent/lazyregexp"
 	"github.com/musterhq/muster/exec/names"
 )
 
@@ -39,7 +39,7 @@ func waiting(words []string) (before []string, ok bool) {
 var shells = []string{"sh", "bash", "dash", "ash", "ksh", "zsh"}
 
 // commandFlag matches -c, alone or with other letters, as in bash -lc.
-var commandFlag = regexp.MustCompile(`^-[a-zA-Z]*c$`)
+var commandFlag = lazyregexp.New(`^-[a-zA-Z]*c$`)
 
 // scriptAt returns the index of the script in `sh -c SCRIPT`, or -1.
 func scriptAt(words []string) int {
@@ -50,7 +50,7 @@ func scriptAt(words []string) int {
 	}
 	for i := 1; i+1 < len(bare); i++ {
 		switch {
-		case commandFlag.MatchString(bare[i]):
+		case commandFlag().MatchString(bare[i]):
 			return skip + i + 1
 		case bare[i] == "-o" || bare[i] == "+o": // its value follows
 			i++
@@ -62,13 +62,13 @@ func scriptAt(words []string) int {
 }
 
 // assignment matches an assignment before a command, as in LANG=C sshd.
-var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+var assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
 // unwrapped removes the words that only start the others.
 func unwrapped(words []string) []string {
 	for len(words) > 1 {
 		switch word := words[0]; {
-		case assignment.MatchString(word), slices.Contains([]string{"exec", "command", "nohup", "sudo", "env", "tini", "dumb-init"}, path.Base(word)):
+		case assignment().MatchString(word), slices.Contains([]string{"exec", "command", "nohup", "sudo", "env", "tini", "dumb-init"}, path.Base(word)):
 			words = words[1:]
 			for len(words) > 1 && (words[0] == "--" || slices.Contains([]string{"-g", "-s", "-n", "-E"}, words[0])) {
 				words = words[1:]
@@ -107,7 +107,7 @@ func isIdle(words []string) bool {
 }
 
 // idleLoop matches while true; do sleep 1; done.
-var idleLoop = regexp.MustCompile(`^while\s+(true|:|\[ 1 \]|\[ : \]);?\s*do\s+(sleep\s+\S+|:|wait)\s*;?\s*done$`)
+var idleLoop = lazyregexp.New(`^while\s+(true|:|\[ 1 \]|\[ : \]);?\s*do\s+(sleep\s+\S+|:|wait)\s*;?\s*done$`)
 
 // replaced returns the script with agent worker in place of its waiting command. ok is false if
 // that command is not clearly its end.
@@ -143,5 +143,5 @@ func replaced(script string, all []statement) (_ string, ok bool) {
 }
 
 func waits(script string, s statement) bool {
-	return isSSHD(s.words) || isIdle(s.words) || idleLoop.MatchString(strings.Join(strings.Fields(script[s.start:s.end]), " "))
+	return isSSHD(s.words) || isIdle(s.words) || idleLoop().MatchString(strings.Join(strings.Fields(script[s.start:s.end]), " "))
 }

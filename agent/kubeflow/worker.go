@@ -2,7 +2,6 @@ package kubeflow
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,15 +9,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/musterhq/muster/agent/lazyregexp"
 	"github.com/musterhq/muster/exec/names"
 )
 
 // sshd and idling match worker commands that keep a pod alive for mpirun. waiting looks at the rest
 // of the command.
 var (
-	sshd   = regexp.MustCompile(`(^|[\s/;&|("'])sshd($|[\s;&|)"'])`)
-	idling = regexp.MustCompile(`(^|[\s/;&|("'])(sleep\s+\S+|tail\s+-f\s+/dev/null)[\s;)"']*$`)
-	sshOn  = regexp.MustCompile(`(?:-p\s*|-o\s*Port[= ])(\d+)`)
+	sshd   = lazyregexp.New(`(^|[\s/;&|("'])sshd($|[\s;&|)"'])`)
+	idling = lazyregexp.New(`(^|[\s/;&|("'])(sleep\s+\S+|tail\s+-f\s+/dev/null)[\s;)"']*$`)
+	sshOn  = lazyregexp.New(`(?:-p\s*|-o\s*Port[= ])(\d+)`)
 )
 
 // work makes the worker's pods run agent worker, which the LaunchJob's controller adds to a
@@ -34,7 +34,7 @@ func work(t *corev1.PodTemplateSpec, name string, in reader) {
 	if len(o.Command) == 0 {
 		field = at.at("args")
 	}
-	overSSH := sshd.MatchString(line)
+	overSSH := sshd().MatchString(line)
 	if len(words) == 0 {
 		unprobe(o, at, false, "")
 		return
@@ -67,7 +67,7 @@ func work(t *corev1.PodTemplateSpec, name string, in reader) {
 
 // sshPort returns the port of that sshd, or 0 if only the image's own configuration has it.
 func sshPort(line string) string {
-	if found := sshOn.FindStringSubmatch(line); found != nil {
+	if found := sshOn().FindStringSubmatch(line); found != nil {
 		return found[1]
 	}
 	return ""
@@ -88,7 +88,7 @@ func unprobe(o *corev1.Container, at reader, overSSH bool, port string) {
 
 func asksSSH(p corev1.Probe, ports []corev1.ContainerPort, overSSH bool, port string) bool {
 	if p.Exec != nil {
-		return sshd.MatchString(strings.Join(p.Exec.Command, " "))
+		return sshd().MatchString(strings.Join(p.Exec.Command, " "))
 	}
 	if p.TCPSocket == nil {
 		return false

@@ -3,10 +3,11 @@ package stacks
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/musterhq/muster/agent/lazyregexp"
 )
 
 // ParseNative reads the output of eu-stack or gdb about a process: frames of C and C++. It skips
@@ -29,7 +30,7 @@ func ParseNative(text []byte) (threads []Thread) {
 			continue
 		}
 		last := &threads[len(threads)-1]
-		if start := frameStart.FindString(line); start != "" {
+		if start := frameStart().FindString(line); start != "" {
 			if len(last.Frames) < mostFrames {
 				last.Frames = append(last.Frames, parse(line[len(start):]).tidy())
 			}
@@ -45,7 +46,7 @@ func ParseNative(text []byte) (threads []Thread) {
 	return threads
 }
 
-var frameStart = regexp.MustCompile(`^#\d+ +(?:0x[0-9a-f]* ?)?(?:in )?`)
+var frameStart = lazyregexp.New(`^#\d+ +(?:0x[0-9a-f]* ?)?(?:in )?`)
 
 // parseEuStack reads what eu-stack prints after number and address: "load_batch - /app/train".
 func parseEuStack(rest string) (f Frame) {
@@ -124,11 +125,11 @@ func (r Rank) nativeMain() []Frame {
 }
 
 // mpiWaits matches MPI functions that return only after other ranks have done something.
-var mpiWaits = regexp.MustCompile(`^P?MPI_(?:Recv|Send|Ssend|Sendrecv|Probe|Mprobe|Wait\w*|Barrier|Bcast|Reduce\w*|All\w+|Gather\w*|Scatter\w*|Scan|Exscan|Init|Init_thread|Finalize|Comm_(?:split|dup|create)\w*|Win_(?:fence|wait|lock\w*))$`)
+var mpiWaits = lazyregexp.New(`^P?MPI_(?:Recv|Send|Ssend|Sendrecv|Probe|Mprobe|Wait\w*|Barrier|Bcast|Reduce\w*|All\w+|Gather\w*|Scatter\w*|Scan|Exscan|Init|Init_thread|Finalize|Comm_(?:split|dup|create)\w*|Win_(?:fence|wait|lock\w*))$`)
 
 // mpiFrame returns the frame of the MPI function in which a rank waits for others, or -1.
 func (r Rank) mpiFrame() int {
-	return slices.IndexFunc(r.nativeMain(), func(f Frame) bool { return mpiWaits.MatchString(f.Func) })
+	return slices.IndexFunc(r.nativeMain(), func(f Frame) bool { return mpiWaits().MatchString(f.Func) })
 }
 
 // inMPI returns the name of that function, or "".

@@ -2,9 +2,10 @@ package stacks
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/musterhq/muster/agent/lazyregexp"
 )
 
 // Failure is the end of the rank that failed first.
@@ -179,24 +180,24 @@ func pick(ranks []Rank, which []int) (list []Rank) {
 // Patterns for the last lines of a rank that has waited for others for too long. They match the
 // operations in which it waited, and the messages of libraries or of Python's sockets.
 var (
-	timeoutWords   = regexp.MustCompile(`(?i)timed ?out|timeout|deadline exceeded`)
-	operationWords = regexp.MustCompile(`(?i)all_?reduce|all_?gather|all_?to_?all|reduce_?scatter|broadcast|barrier|init_process_group`)
-	libraryWords   = regexp.MustCompile(`(?i)gloo|nccl|collective|watchdog|tcpstore|process ?group`)
-	socketWords    = regexp.MustCompile(`^(TimeoutError|socket\.timeout): timed out$`)
+	timeoutWords   = lazyregexp.New(`(?i)timed ?out|timeout|deadline exceeded`)
+	operationWords = lazyregexp.New(`(?i)all_?reduce|all_?gather|all_?to_?all|reduce_?scatter|broadcast|barrier|init_process_group`)
+	libraryWords   = lazyregexp.New(`(?i)gloo|nccl|collective|watchdog|tcpstore|process ?group`)
+	socketWords    = lazyregexp.New(`^(TimeoutError|socket\.timeout): timed out$`)
 )
 
 // timedOut returns "timed out in all_reduce", or "" if the lines do not mention a wait for others.
 func timedOut(tail []string) string {
-	said := slices.DeleteFunc(slices.Clone(tail), func(line string) bool { return !timeoutWords.MatchString(line) })
+	said := slices.DeleteFunc(slices.Clone(tail), func(line string) bool { return !timeoutWords().MatchString(line) })
 	switch {
-	case slices.ContainsFunc(said, libraryWords.MatchString) || slices.ContainsFunc(said, operationWords.MatchString):
+	case slices.ContainsFunc(said, libraryWords().MatchString) || slices.ContainsFunc(said, operationWords().MatchString):
 		for _, line := range slices.Backward(tail) {
-			if name := operationWords.FindString(line); name != "" {
+			if name := operationWords().FindString(line); name != "" {
 				return "timed out in " + strings.ToLower(name)
 			}
 		}
 		return "timed out while it waited for others"
-	case slices.ContainsFunc(said, socketWords.MatchString):
+	case slices.ContainsFunc(said, socketWords().MatchString):
 		return "timed out"
 	}
 	return ""
@@ -204,9 +205,9 @@ func timedOut(tail []string) string {
 
 var (
 	// rankTag matches what mpirun puts before each line of a rank, if told to.
-	rankTag = regexp.MustCompile(`^\[\d[\d,:]*\](?:<std(?:out|err)>)?:? ?`)
+	rankTag = lazyregexp.New(`^\[\d[\d,:]*\](?:<std(?:out|err)>)?:? ?`)
 	// exception matches the last line of a traceback.
-	exception = regexp.MustCompile(`^[\w.]*(?:Error|Exception|Interrupt|[Tt]imeout): `)
+	exception = lazyregexp.New(`^[\w.]*(?:Error|Exception|Interrupt|[Tt]imeout): `)
 )
 
 // timeouts returns the tracebacks in the lines of several ranks, if all of them are timeouts. If
@@ -214,11 +215,11 @@ var (
 func timeouts(lines []string) (found []string) {
 	var block []string
 	for _, line := range lines {
-		line = rankTag.ReplaceAllString(line, "")
+		line = rankTag().ReplaceAllString(line, "")
 		switch {
 		case strings.HasPrefix(line, "Traceback "):
 			block = []string{line}
-		case !exception.MatchString(line):
+		case !exception().MatchString(line):
 			if block != nil {
 				block = append(block, line)
 			}

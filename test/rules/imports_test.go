@@ -24,7 +24,7 @@ func leaf(path string) string {
 	if !ok {
 		return ""
 	}
-	for _, l := range []string{"exec/names", "exec/shortage", "agent/check", "agent/framework", "agent/group", "agent/metrics", "agent/notice", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/api", "agent/controller", "agent/kubeflow", "agent/failure", "agent/submit", "agent/jobs", "agent/doctor", "agent/serve", "agent/outfile", "cmd", "test"} {
+	for _, l := range []string{"exec/names", "exec/shortage", "agent/check", "agent/framework", "agent/group", "agent/lazyregexp", "agent/metrics", "agent/notice", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/api", "agent/controller", "agent/kubeflow", "agent/failure", "agent/submit", "agent/jobs", "agent/doctor", "agent/serve", "agent/outfile", "cmd", "test"} {
 		if rest == l || strings.HasPrefix(rest, l+"/") {
 			return l
 		}
@@ -45,12 +45,13 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"rendezvous":       leaves,
 		"exec":             leaves,
 		"hostfile":         nil,
+		"agent/lazyregexp": nil,
 		"agent/metrics":    leaves,
 		"agent/outfile":    nil,
 		"agent/notice":     nil,
 		"agent/progress":   nil,
 		"agent/retry":      leaves,
-		"agent/stacks":     {"exec"},
+		"agent/stacks":     {"exec", "agent/lazyregexp"},
 		"agent/group":      append([]string{"agent/framework", "exec"}, leaves...),
 		"agent/launch":     append([]string{"agent/check", "agent/failure", "agent/group", "agent/metrics", "agent/notice", "agent/outfile", "agent/progress", "agent/retry", "agent/settings", "agent/stacks"}, roles...),
 		"agent/submit":     append([]string{"agent/api", "agent/failure", "agent/framework", "agent/progress", "agent/retry"}, leaves...),
@@ -60,7 +61,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/join":       append([]string{"agent/worker", "agent/failure", "agent/group", "agent/outfile", "agent/retry", "agent/settings"}, roles...),
 		"agent/api":        nil,
 		"agent/controller": {"agent/api", "agent/framework", "exec/names", "agent/serve", "agent/settings", "rendezvous"},
-		"agent/kubeflow":   {"agent/api", "agent/framework", "exec/names"},
+		"agent/kubeflow":   {"agent/api", "agent/framework", "agent/lazyregexp", "exec/names"},
 		"cmd":              append([]string{"agent/kubeflow", "agent/launch", "agent/worker", "agent/join", "agent/metrics", "agent/outfile", "agent/progress", "agent/controller", "agent/api", "agent/check", "agent/doctor", "agent/failure", "agent/settings", "agent/submit", "agent/jobs"}, roles...),
 		"agent/serve":      {"agent/api", "agent/framework", "agent/kubeflow", "exec/names"},
 	}
