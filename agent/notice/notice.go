@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/musterhq/muster/agent/lazyregexp"
 )
 
 // End is the end of a rank, as mpirun reports it.
@@ -38,7 +40,7 @@ const (
 // on one line.
 type shape struct {
 	begins string
-	whole  *regexp.Regexp
+	whole  func() *regexp.Regexp
 	end    func(fields []string) (End, bool)
 }
 
@@ -46,12 +48,12 @@ type shape struct {
 func shapes() []shape {
 	aborted := func(f []string) (End, bool) { return endOf(f[1], f[2], f[3], "", f[4]) }
 	return []shape{
-		{"noticed that process rank", regexp.MustCompile(`noticed that process rank (\d+) with PID (\d+) on node (\S+) exited on signal (\d+)`), aborted},
-		{"detected that one or more processes", regexp.MustCompile(`Process name: \[\S+,(\d+)\] Exit code: (\d+)`),
+		{"noticed that process rank", lazyregexp.New(`noticed that process rank (\d+) with PID (\d+) on node (\S+) exited on signal (\d+)`), aborted},
+		{"detected that one or more processes", lazyregexp.New(`Process name: \[\S+,(\d+)\] Exit code: (\d+)`),
 			func(f []string) (End, bool) { return endOf(f[1], "", "", f[2], "") }},
-		{"has exited due to process rank", regexp.MustCompile(`has exited due to process rank (\d+) with PID (\d+) on node (\S+) exiting improperly`),
+		{"has exited due to process rank", lazyregexp.New(`has exited due to process rank (\d+) with PID (\d+) on node (\S+) exiting improperly`),
 			func(f []string) (End, bool) { return endOf(f[1], f[2], f[3], "", "") }},
-		{"BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES", regexp.MustCompile(`(?:RANK (\d+) )?PID (\d+) RUNNING AT (\S+) = (EXIT CODE|EXIT STATUS|KILLED BY SIGNAL): (\d+)`), hydra},
+		{"BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES", lazyregexp.New(`(?:RANK (\d+) )?PID (\d+) RUNNING AT (\S+) = (EXIT CODE|EXIT STATUS|KILLED BY SIGNAL): (\d+)`), hydra},
 	}
 }
 
@@ -169,7 +171,7 @@ func (r *Reader) take() {
 		r.left--
 		r.text += " " + line
 	}
-	if f := r.open.whole.FindStringSubmatch(r.text); f != nil {
+	if f := r.open.whole().FindStringSubmatch(r.text); f != nil {
 		if e, ok := r.open.end(f); ok && len(r.ends) < endsMost {
 			e.At = r.now()
 			r.ends = append(r.ends, e)

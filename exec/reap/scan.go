@@ -146,9 +146,15 @@ func parseStat(line []byte) (Proc, error) {
 	if open < 0 || shut < open {
 		return Proc{}, errors.New("parse stat: no name in parentheses")
 	}
-	fields := bytes.Fields(line[shut+1:])
 	// Fields 3, 4, 9, 14, 15, 20, 22, 50 and 51 of the manual. The last two came with Linux 3.5.
 	const state, ppid, flags, utime, stime, threads, start, envStart, envEnd = 0, 1, 6, 11, 12, 17, 19, 47, 48
+	var room [envEnd + 1][]byte // a launcher reads hundreds of lines a second
+	fields := room[:0]
+	for f := range bytes.FieldsSeq(line[shut+1:]) {
+		if fields = append(fields, f); len(fields) == len(room) {
+			break
+		}
+	}
 	if len(fields) <= start || len(fields[state]) != 1 {
 		return Proc{}, errors.New("parse stat: too few fields")
 	}

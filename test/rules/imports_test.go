@@ -48,7 +48,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/lazyregexp": nil,
 		"agent/metrics":    leaves,
 		"agent/outfile":    nil,
-		"agent/notice":     nil,
+		"agent/notice":     {"agent/lazyregexp"},
 		"agent/progress":   nil,
 		"agent/retry":      leaves,
 		"agent/stacks":     {"exec", "agent/lazyregexp"},
