@@ -21,6 +21,8 @@ import (
 // launch has a partner in which the same check passes.
 func TestPreflightSparesFake(t *testing.T) {
 	dir, program := t.TempDir(), cli(t)
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(filepath.Dir(program), "agent"), "../../cmd/agent").CombinedOutput()
+	require.NoError(t, err, "%s", out)
 	launch := func(bad string) (seconds float64, r report.Report) {
 		path := filepath.Join(dir, "report.json")
 		began := time.Now()

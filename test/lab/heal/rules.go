@@ -4,7 +4,7 @@ package main
 
 // ruleRows returns the rows in which rules, spares and budgets decide about the next attempt.
 func ruleRows() []row {
-	die := []string{"HEAL_DIE=1:7", "HEAL_STEPS=12", "HEAL_PAUSE=0.1"}
+	die := []string{"HEAL_DIE=1:7", "HEAL_STEPS=40", "HEAL_PAUSE=0.1"}
 	script := python("train.py", "plain")
 	often := []string{framework + "plain", "--max-restarts=9", "--restart-on=any"}
 	fails := []string{"sh", "-c", "echo loss 5 at $MUSTER_ATTEMPT; exit 3"}
@@ -22,7 +22,7 @@ func ruleRows() []row {
 			flags: []string{framework + "plain", restarts, "--workers=2", "--spares=1", rule("ReplaceWorker")}, argv: script, env: die,
 			wants: []want{attempts(2), resumes, says("worker " + worker(1) + " was given up: " + worker(2) + " takes its place")}},
 		{key: "rule/standstill", what: "each attempt prints the same number, and the third one is the last",
-			flags: append(often, `--expect=loss (\d+)`, "--max-no-progress=2"), argv: fails, code: 93,
+			flags: append(often, `--expect=loss (\d+)`, "--within=10m", "--max-no-progress=2"), argv: fails, code: 93,
 			wants: []want{says("attempt 3 of 10", "loss 5 at 2"), silentAbout("loss 5 at 3")}},
 		{key: "rule/budget", what: "at most one restart in an hour",
 			flags: append(often, "--max-restarts-per=1/1h"), argv: fails, code: 3,
