@@ -9,7 +9,10 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/agent/notice"
 	"github.com/musterhq/muster/agent/progress"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/names"
@@ -26,6 +29,7 @@ func (r *runner) endOf(ctx context.Context, a *attempt) retry.End {
 	e := a.end()
 	e.Worker, _ = a.origin()
 	e.Signal, e.Output, e.Container = a.signal(), a.lastLines(), r.containerOf(a, e.Worker)
+	e.Device = r.brokenDevice(a, e.Worker)
 	if r.account.Policy.MaxNoProgress > 0 {
 		e.Progress = r.progressOf(ctx, a)
 	}
@@ -56,6 +60,14 @@ func (a *attempt) lastLines() []string {
 		return c.Tail
 	}
 	return a.words.Last()
+}
+
+// brokenDevice reports whether a device of the worker where the failure began is broken. The output
+// of the process that failed first may say so, or a device plugin in the status of the pod.
+func (r *runner) brokenDevice(a *attempt, worker string) bool {
+	return notice.DeviceError(a.lastLines()) != "" || slices.ContainsFunc(r.shot.Pods, func(p *corev1.Pod) bool {
+		return p.Name == worker && rendezvous.Unhealthy(p)
+	})
 }
 
 // containerOf returns the container in which the failure began: that of the worker, or our own if no

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/launch/plan"
@@ -90,6 +92,31 @@ func TestProgressOfAnAttempt(t *testing.T) {
 	here.progress = stall.New(r.cfg.Progress, 0)
 	_, _ = here.progress.Hear(0, nil).Write([]byte("step 7\n"))
 	require.Equal(t, retry.Progress{By: retry.ByNumber, Name: `expect 'step (\d+)'`, At: []float64{7}, Text: "7"}, r.progressOf(t.Context(), here))
+}
+
+// TestBrokenDevice checks that a device error in the output, or in the status of the worker's pod, is
+// one, and that another worker's is not.
+func TestBrokenDevice(t *testing.T) {
+	unhealthy := func(name string) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{AllocatedResourcesStatus: []corev1.ResourceStatus{{Resources: []corev1.ResourceHealth{{Health: corev1.ResourceHealthStatusUnhealthy}}}}}}
+		return p
+	}
+	for name, row := range map[string]struct {
+		line string
+		pods []*corev1.Pod
+		want bool
+	}{
+		"the program failed": {"CUDA error: an illegal memory access was encountered", nil, false},
+		"its output":         {"CUDA error: uncorrectable ECC error encountered", nil, true},
+		"its pod":            {"CUDA error: unknown error", []*corev1.Pod{unhealthy("w-1")}, true},
+		"another pod":        {"CUDA error: unknown error", []*corev1.Pod{unhealthy("w-0")}, false},
+	} {
+		r := &runner{shot: rendezvous.Snapshot{Pods: row.pods}}
+		f := group.Failure{Label: "rank 1", Worker: "w-1", Tail: []string{"Traceback:", row.line}}
+		a := &attempt{grouped: grouped{result: group.Result{Code: 1, Cause: &f}}, watcher: &supervise.Supervisor{}, verdict: verdict.Verdict{Code: 1}}
+		require.Equal(t, row.want, r.endOf(t.Context(), a).Device, name)
+	}
 }
 
 func TestGiveUp(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package notice reads what mpirun writes about the rank that failed, and what NCCL writes about the
-// network that it uses.
+// network that it uses. It recognizes what CUDA, HIP and the driver write about a broken device.
 //
 // Open MPI, PRRTE, MPICH and Intel MPI name the rank as text on standard error; Hydra does so on
 // standard output. Any rank may write the same words, so callers must compare the result with other

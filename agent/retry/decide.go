@@ -54,6 +54,7 @@ type End struct {
 // Detail is what only rules ask about an end.
 type Detail struct {
 	Preflight bool     // a check before the start failed
+	Device    bool     // a device of the worker is broken, by its output or its pod
 	Signal    int      // that ended the process which failed first; 0: none, or unknown
 	Output    []string // the last lines of that process, if Muster carries its output
 	Container string   // in which it ran; "": unknown, or there is none

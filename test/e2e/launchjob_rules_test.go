@@ -103,7 +103,7 @@ func TestLaunchJobMistakes(t *testing.T) {
 		}, `supported values: "Restart", "ReplaceWorker", "RestartPods", "Fail", "Ignore"`},
 		"the cause of a rule": {func(o map[string]any) {
 			at(o, "spec")["restartPolicy"] = map[string]any{"maxRestarts": 1, "rules": []any{map[string]any{"action": "Fail", "causes": []any{"nan"}}}}
-		}, `supported values: "oom", "lost", "infra", "preflight", "hang", "stall", "drain"`},
+		}, `supported values: "oom", "lost", "infra", "preflight", "device", "hang", "stall", "drain"`},
 		"the output of a rule": {func(o map[string]any) {
 			at(o, "spec")["restartPolicy"] = map[string]any{"maxRestarts": 1, "rules": []any{map[string]any{"action": "Fail", "output": "("}}}
 		}, "output is not a regular expression"},

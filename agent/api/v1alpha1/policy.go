@@ -51,11 +51,11 @@ type RestartRule struct {
 	// +kubebuilder:validation:items:MaxLength=16
 	// +kubebuilder:validation:items:Pattern=`^(SIG)?(HUP|INT|QUIT|ILL|TRAP|ABRT|BUS|FPE|KILL|USR1|SEGV|USR2|PIPE|ALRM|TERM|STKFLT|CHLD|CONT|STOP|TSTP|TTIN|TTOU|URG|XCPU|XFSZ|VTALRM|PROF|WINCH|IO|PWR|SYS)$`
 	Signals []string `json:"signals,omitempty"`
-	// Causes: oom (memory), lost (a worker), infra (of Muster), preflight (a check before the start), hang, stall (a progress rule), drain (also eviction and preemption).
+	// Causes: oom (memory), lost (a worker), infra (of Muster), preflight (a check before the start), device (broken hardware), hang, stall (a progress rule), drain (also eviction and preemption).
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=7
-	// +kubebuilder:validation:items:Enum=oom;lost;infra;preflight;hang;stall;drain
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:Enum=oom;lost;infra;preflight;device;hang;stall;drain
 	Causes []string `json:"causes,omitempty"`
 	// A regular expression (RE2) for one of the last lines of the process that failed first: its standard error, or all output of a command in the launcher.
 	// +optional

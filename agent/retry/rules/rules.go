@@ -29,6 +29,7 @@ const (
 	causeLost      = "lost"      // a worker was lost
 	causeInfra     = "infra"     // a process could not be started or observed, through no fault of the program
 	causePreflight = "preflight" // a check before the start failed
+	causeDevice    = "device"    // a device of the worker is broken
 	causeHang      = "hang"      // the run made no progress and was stopped
 	causeStall     = "stall"     // the run broke a progress rule and was stopped
 	causeDrain     = "drain"     // a worker was told to stop from outside
@@ -36,7 +37,7 @@ const (
 
 // Causes lists the causes that a rule may name.
 func Causes() []string {
-	return []string{causeOOM, causeLost, causeInfra, causePreflight, causeHang, causeStall, causeDrain}
+	return []string{causeOOM, causeLost, causeInfra, causePreflight, causeDevice, causeHang, causeStall, causeDrain}
 }
 
 // RuleError reports a rule that cannot be used.
@@ -137,9 +138,9 @@ func (s *Set) List() (list []Rule) {
 	return list
 }
 
-// AsksOutput reports whether a rule has a condition on output.
+// AsksOutput reports whether a rule has a condition that depends on output.
 func (s *Set) AsksOutput() bool {
-	return slices.ContainsFunc(s.rules, func(c compiled) bool { return c.output != nil })
+	return slices.ContainsFunc(s.rules, func(c compiled) bool { return c.output != nil || slices.Contains(c.Causes, causeDevice) })
 }
 
 // Choose implements retry.Chooser.
@@ -178,6 +179,8 @@ func causedBy(e retry.End, cause string) bool {
 		return e.Infra && !e.Lost
 	case causePreflight:
 		return e.Preflight
+	case causeDevice:
+		return e.Device
 	case causeHang:
 		return e.Code == names.ExitHung && !e.Stalled
 	case causeStall:

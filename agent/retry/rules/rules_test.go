@@ -17,6 +17,7 @@ var ends = map[string]retry.End{
 	"lost":      {Code: 76, Lost: true, Infra: true},
 	"infra":     {Code: 76, Infra: true},
 	"preflight": {Code: 78, Detail: retry.Detail{Preflight: true}},
+	"device":    {Code: 1, Detail: retry.Detail{Device: true}},
 	"hang":      {Code: 79},
 	"stall":     {Code: 79, Stalled: true},
 	"drain":     {Code: 143, Preempted: true},
@@ -109,6 +110,9 @@ func TestTheFirstMatchingRuleDecides(t *testing.T) {
 	set, err = List([]byte(`[{"output":"x","action":"Fail"}]`))
 	require.NoError(t, err)
 	require.True(t, set.AsksOutput())
+	set, err = List([]byte(`[{"causes":["device"],"action":"replace-worker"}]`))
+	require.NoError(t, err)
+	require.True(t, set.AsksOutput(), "the output says whether a device is broken")
 }
 
 func TestListRefuses(t *testing.T) {

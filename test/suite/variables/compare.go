@@ -33,19 +33,21 @@ func apart() (reads, sets []string) {
 // noVariable explains the words that look like variables and are none, or not Muster's.
 func noVariable() map[string]string {
 	return map[string]string{
-		"ACCESS_KEY":       "part of the name of a secret",
-		"API_KEY":          "part of the name of a secret",
-		"AUDIT_WRITE":      "a capability",
-		"DAC_OVERRIDE":     "a capability",
-		"DMLC_PS_ROOT":     "text of a script",
-		"GITSYNC_LINK":     "the user's own, for git-sync",
-		"GITSYNC_ROOT":     "the user's own, for git-sync",
-		"IPC_LOCK":         "a capability",
-		"LD_LIBRARY_PATH":  "the loader's own, of processes on workers",
-		"NCCL_DEBUG":       "an example in a hint",
-		"NET_BIND_SERVICE": "a capability",
-		"PADDLE_TRAINER":   "text of a script",
-		"SYS_CHROOT":       "a capability",
+		"ACCESS_KEY":                      "part of the name of a secret",
+		"API_KEY":                         "part of the name of a secret",
+		"AUDIT_WRITE":                     "a capability",
+		"CUDA_ERROR_ECC_UNCORRECTABLE":    "an error of CUDA",
+		"CUDA_ERROR_NVLINK_UNCORRECTABLE": "an error of CUDA",
+		"DAC_OVERRIDE":                    "a capability",
+		"DMLC_PS_ROOT":                    "text of a script",
+		"GITSYNC_LINK":                    "the user's own, for git-sync",
+		"GITSYNC_ROOT":                    "the user's own, for git-sync",
+		"IPC_LOCK":                        "a capability",
+		"LD_LIBRARY_PATH":                 "the loader's own, of processes on workers",
+		"NCCL_DEBUG":                      "an example in a hint",
+		"NET_BIND_SERVICE":                "a capability",
+		"PADDLE_TRAINER":                  "text of a script",
+		"SYS_CHROOT":                      "a capability",
 	}
 }
 

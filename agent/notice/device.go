@@ -1,0 +1,41 @@
+package notice
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// brokenDevice has the words that CUDA, HIP and the driver use only for broken hardware. Illegal
+// accesses, asserts, full memory and "hardware stack error" are missing because programs cause them.
+var brokenDevice = []string{
+	"uncorrectable ECC error", "CUDA_ERROR_ECC_UNCORRECTABLE", "cudaErrorECCUncorrectable", "hipErrorECCNotCorrectable",
+	"uncorrectable NVLink error", "CUDA_ERROR_NVLINK_UNCORRECTABLE", "cudaErrorNvlinkUncorrectable",
+	"has fallen off the bus",
+}
+
+// xid matches the driver's report of an error: NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, ...
+var xid = regexp.MustCompile(`NVRM: Xid \([^)]*\): (\d{1,4})\b`)
+
+// hardwareXids are the errors that NVIDIA's catalog does not ascribe to the application, and after
+// which the GPU needs a reset, a reboot or a repair (https://docs.nvidia.com/deploy/xid-errors). They
+// are memory (48, 63, 64, 92, 94, 95, 140), NVLink (74), the bus (79) and the GPU's own processor
+// (119, 120). Others stay out: 13, 31, 43 and 45 are the application's, and many are ambiguous.
+var hardwareXids = []int{48, 63, 64, 74, 79, 92, 94, 95, 119, 120, 140}
+
+// DeviceError returns the first of the lines that reports a broken device, or "" if there is none.
+// Any program may print the same text.
+func DeviceError(lines []string) string {
+	for _, line := range lines {
+		if slices.ContainsFunc(brokenDevice, func(words string) bool { return strings.Contains(line, words) }) {
+			return line
+		}
+		for _, m := range xid.FindAllStringSubmatch(line, -1) {
+			if n, err := strconv.Atoi(m[1]); err == nil && slices.Contains(hardwareXids, n) {
+				return line
+			}
+		}
+	}
+	return ""
+}
