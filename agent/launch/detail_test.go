@@ -119,6 +119,31 @@ func TestBrokenDevice(t *testing.T) {
 	}
 }
 
+// TestWhyAWorkerIsGivenUp checks that only failed checks and broken devices give a reason, and only to
+// the workers that have them.
+func TestWhyAWorkerIsGivenUp(t *testing.T) {
+	workers := []rendezvous.Worker{{Name: "w-0"}, {Name: "w-1"}, {Name: "w-2"}}
+	for name, row := range map[string]struct {
+		line   string
+		unfit  []string
+		action retry.Action
+		want   map[string]string
+	}{
+		"the program failed":         {"Traceback", nil, retry.ReplaceWorker, map[string]string{"w-1": ""}},
+		"a broken device":            {"CUDA error: uncorrectable ECC error encountered", nil, retry.ReplaceWorker, map[string]string{"w-1": names.WhyDevice}},
+		"all pods, a broken device":  {"CUDA error: uncorrectable ECC error encountered", nil, retry.RestartPods, map[string]string{"w-0": "", "w-1": names.WhyDevice}},
+		"failed checks":              {"", []string{"w-0", "w-1"}, retry.ReplaceWorker, map[string]string{"w-0": names.WhyPreflight, "w-1": names.WhyPreflight}},
+		"all pods, one failed check": {"", []string{"w-0"}, retry.RestartPods, map[string]string{"w-0": names.WhyPreflight, "w-1": ""}},
+		"a restart in place":         {"Traceback", nil, retry.Restart, map[string]string{}},
+	} {
+		a := &attempt{workers: workers, unfit: row.unfit, watcher: &supervise.Supervisor{}, verdict: verdict.Verdict{Code: 1}}
+		if row.line != "" {
+			a.result = group.Result{Code: 1, Cause: &group.Failure{Label: "rank 1", Worker: "w-1", Tail: []string{row.line}}}
+		}
+		require.Equal(t, row.want, (&runner{}).chosen(a, row.action, []string{"w-2"}), name)
+	}
+}
+
 func TestGiveUp(t *testing.T) {
 	for action, want := range map[retry.Action][]string{retry.Restart: nil, retry.ReplaceWorker: {"w-1"}, retry.RestartPods: {"w-0", "w-1"}} {
 		r, workers := runnerWith(t, 3)

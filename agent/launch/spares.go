@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/preflight"
 	"github.com/musterhq/muster/agent/launch/report"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/rendezvous"
 )
 
@@ -138,7 +139,11 @@ func failures(found []check.Finding, worker string) (n int) {
 func (r *runner) dismiss(working context.Context, bad []string, standings map[string]fleet.Standing) {
 	telling, stop := context.WithTimeout(working, r.cfg.AnswerTime())
 	defer stop()
-	if stay, err := r.links.Replace(telling, bad, clearGrace); err != nil || len(stay) > 0 {
+	all := map[string]string{}
+	for _, name := range bad {
+		all[name] = names.WhyPreflight
+	}
+	if stay, err := r.links.Replace(telling, all, clearGrace); err != nil || len(stay) > 0 {
 		r.log.Warn("a worker that a spare has replaced stays", "workers", bad, "too old", stay, "error", err)
 	}
 	for _, name := range bad {

@@ -143,7 +143,7 @@ func (r *role) run(ctx context.Context, ln *net.UnixListener, signals Signals) (
 			r.leave(ctx, wire.ReasonFailed)
 			code, words = names.ExitBug, "launchers could no longer connect"
 		case session.Replaced:
-			code, words = names.ExitReplaced, "the launcher wants another worker in place of this one"
+			code, words = names.ExitReplaced, names.ReplacedWords(r.server.ReplacedWhy())
 		}
 	case s := <-signals.Stop:
 		code, words = r.stopped(ctx, s.(syscall.Signal), signals.Stop)

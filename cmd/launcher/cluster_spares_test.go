@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -10,7 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/test/contract"
 )
+
+// lastWords returns what a worker logs that its launcher gave up for that reason. Its termination
+// message has the same words.
+func lastWords(why string) string { return fmt.Sprintf("why=%q\n", names.ReplacedWords(why)) }
 
 // TestClusterSpareAfterPreflight checks that a spare takes the place of a worker that has failed its
 // preflight, without a restart. This worker ends so that its pod is recreated. The new pod becomes
@@ -18,12 +24,14 @@ import (
 func TestClusterSpareAfterPreflight(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
+	var said []*contract.Text
 	for i := range 3 {
-		c.start(i)
+		said = append(said, c.start(i))
 	}
 	l := c.run("--workers=2", "--spares=1", "--preflight=fail", "--preflight-command=test $ON != pi-worker-1 || test -e "+c.dir+"/repaired", "--max-restarts=1",
 		"--hopeless-after=1s", "--framework=plain", "--", "sh", "-c", `echo attempt $MUSTER_ATTEMPT rank $RANK on $ON; test $MUSTER_ATTEMPT = 1 || exec sleep 4743`)
 	require.Equal(t, names.ExitReplaced, c.exited(1), "so that its pod has failed")
+	require.Contains(t, said[1].String(), lastWords(names.WhyPreflight), "so that the controller knows why")
 	require.NoError(t, os.WriteFile(c.dir+"/repaired", nil, 0o600))
 	c.failed(1, names.ExitReplaced)
 	c.replace(1)

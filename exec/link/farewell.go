@@ -66,12 +66,13 @@ func (l *Link) End(ctx context.Context, keep bool, grace time.Duration) error {
 var ErrNotReplaced = errors.New("the agent of the worker is too old to be replaced")
 
 // Replace is End for a worker whose place another one shall take: PID 1 exits with
-// names.ExitReplaced. The error is ErrNotReplaced, or that of End. The worker has been heard from.
-func (l *Link) Replace(ctx context.Context, grace time.Duration) error {
+// names.ExitReplaced. why is the reason, such as names.WhyPreflight, or "". The error is
+// ErrNotReplaced, or that of End. The worker has been heard from.
+func (l *Link) Replace(ctx context.Context, why string, grace time.Duration) error {
 	if w, known := l.Welcome(); known && !w.Replaces {
 		return ErrNotReplaced
 	}
-	return l.end(ctx, wire.EndRecord{Replace: true, GraceMillis: grace.Milliseconds()})
+	return l.end(ctx, wire.EndRecord{Replace: true, Why: why, GraceMillis: grace.Milliseconds()})
 }
 
 func (l *Link) end(ctx context.Context, rec wire.EndRecord) error {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/local"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/session"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/test/contract"
@@ -228,9 +229,10 @@ func TestReplace(t *testing.T) {
 	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
 	_, pid := start(t, l, "(env -i setsid sleep 1000 >/dev/null 2>&1 & echo $!)")
 	require.NoError(t, l.End(ctxFor(t), true, 100*time.Millisecond), "as between two attempts")
-	require.NoError(t, l.Replace(ctxFor(t), 100*time.Millisecond))
+	require.NoError(t, l.Replace(ctxFor(t), names.WhyPreflight, 100*time.Millisecond))
 	requireGone(t, pid)
 	require.Equal(t, session.Replaced, <-w.Server.Outcome())
+	require.Equal(t, names.WhyPreflight, w.Server.ReplacedWhy())
 }
 
 // TestAnOldWorkerStays checks that a worker whose WELCOME lacks these fields is not ended in the wrong
@@ -238,7 +240,7 @@ func TestReplace(t *testing.T) {
 func TestAnOldWorkerStays(t *testing.T) {
 	l := contract.NewLink(t, newScripted(wire.ProtoMax), quietly)
 	linked(t, l)
-	require.ErrorIs(t, l.Replace(ctxFor(t), time.Second), link.ErrNotReplaced)
+	require.ErrorIs(t, l.Replace(ctxFor(t), "", time.Second), link.ErrNotReplaced)
 	_, err := l.Newest(ctxFor(t), "*.pt")
 	require.ErrorIs(t, err, link.ErrNoNewest)
 }

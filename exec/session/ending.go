@@ -99,6 +99,9 @@ func (s *Server) endJob(c *conn, rec wire.EndRecord) error {
 		if !rec.Keep {
 			c.part() // the bridge dies with PID 1, and loses what it has not passed on yet
 			if rec.Replace {
+				s.mu.Lock()
+				s.why = rec.Why
+				s.mu.Unlock()
 				s.over(Replaced)
 			} else {
 				s.over(JobOver)
@@ -109,6 +112,14 @@ func (s *Server) endJob(c *conn, rec wire.EndRecord) error {
 		s.mu.Unlock()
 	})
 	return nil
+}
+
+// ReplacedWhy returns the launcher's word for why it wants another worker, once the Outcome is
+// Replaced. It may be any text.
+func (s *Server) ReplacedWhy() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.why
 }
 
 func (s *Server) over(o Outcome) {

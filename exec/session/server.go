@@ -87,6 +87,7 @@ type Server struct {
 	sessions map[string]*session
 	ruined   map[string]string // ids of sessions whose output is lost, with the reason
 	ending   bool              // takes no new sessions
+	why      string            // why the launcher replaces us, in its word
 	owed     int               // number of ENDs and orders to ask ranks without an answer
 	lease    time.Duration
 	grace    time.Duration // the launcher's grace; 0: not specified

@@ -169,6 +169,9 @@ type EndRecord struct {
 	// Replace makes PID 1 exit with names.ExitReplaced instead of 0, so that a controller makes
 	// another pod. Send it only to workers whose WELCOME says Replaces.
 	Replace bool `json:"replace,omitempty"`
+	// Why says, with Replace, why the worker is given up: names.WhyPreflight or names.WhyDevice. Other
+	// words are ignored.
+	Why string `json:"why,omitempty"`
 }
 
 // Reasons of an ExitRecord whose processes Muster has stopped.

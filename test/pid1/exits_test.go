@@ -316,7 +316,7 @@ func TestEndsOfTheLauncher(t *testing.T) {
 	t.Parallel()
 	for code, end := range map[int]func(*link.Link) error{
 		0:  func(l *link.Link) error { return l.End(bounded(t), false, time.Second) },
-		94: func(l *link.Link) error { return l.Replace(bounded(t), time.Second) },
+		94: func(l *link.Link) error { return l.Replace(bounded(t), "", time.Second) },
 	} {
 		w := start(t, "pause", nil).up(t)
 		l := w.link(t, nil)

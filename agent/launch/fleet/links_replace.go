@@ -27,18 +27,20 @@ func (l *Links) LoseWorker(w rendezvous.Worker, cause error) {
 }
 
 // Replace ends everything on these workers, and their agents in such a way that other workers take
-// their places. It returns the workers whose agents are too old for that, which stay. Errors name
-// the workers that did not answer before ctx ended.
-func (l *Links) Replace(ctx context.Context, names []string, grace time.Duration) (stay []string, err error) {
+// their places. why has their names, each with a reason such as names.WhyPreflight, or "". It returns
+// the workers whose agents are too old for that, which stay. Errors name the workers that did not
+// answer before ctx ended.
+func (l *Links) Replace(ctx context.Context, why map[string]string, grace time.Duration) (stay []string, err error) {
 	var mu sync.Mutex
 	var errs []error
 	var group errgroup.Group
 	for name, s := range l.Standings() {
-		if !slices.Contains(names, name) {
+		reason, chosen := why[name]
+		if !chosen {
 			continue
 		}
 		group.Go(func() error {
-			err := s.Link.Replace(ctx, grace)
+			err := s.Link.Replace(ctx, reason, grace)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
