@@ -11,7 +11,8 @@
 //	status.go    places + verdict -> the status, written once
 //	reconcile.go calls these in this order
 //
-// Package topology, a controller of its own, copies labels of nodes to the pods.
+// Package exclude says which nodes new pods avoid. Package topology, a controller of its own, copies
+// labels of nodes to the pods.
 //
 // Builders are pure. They are pod.go, wrap.go (the agent before the user's command), deliver.go (how
 // the agent gets there), token.go and gang.go. access.go builds Service, ServiceAccount, Role and

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/exclude"
 	"github.com/musterhq/muster/exec/names"
 )
 
@@ -20,10 +21,11 @@ import (
 type steps struct {
 	create []birth
 	remove []*corev1.Pod
-	record []v1alpha1.Replaced // pods to be replaced; deleted after they are in the status
-	counts int32               // how many of these count against maxRestarts
-	look   time.Duration       // reconcile again after this time; 0: only on events
-	lost   string              // a worker's pod that is not created again
+	record []exclude.Failure // pods to be replaced; deleted after they are in the status
+	nodes  []exclude.Node    // nodes that have failed twice with these pods
+	counts int32             // how many of these count against maxRestarts
+	look   time.Duration     // reconcile again after this time; 0: only on events
+	lost   string            // a worker's pod that is not created again
 }
 
 // birth is a pod to be created.
@@ -129,7 +131,9 @@ func (s *steps) note(job *v1alpha1.LaunchJob, p *place, now time.Time) {
 	case why == "":
 		why = fmt.Sprintf("ended with %d", p.code)
 	}
-	s.record = append(s.record, v1alpha1.Replaced{Pod: p.pod.Name, UID: string(p.pod.UID), Reason: why, Time: metav1.NewTime(now)})
+	end := exclude.End{Pod: p.pod, Code: p.code, Words: p.words}
+	one := v1alpha1.Replaced{Pod: p.pod.Name, UID: string(p.pod.UID), Reason: why, Time: metav1.NewTime(now), Node: p.pod.Spec.NodeName, Cause: end.Cause()}
+	s.record = append(s.record, exclude.Failure{Replaced: one, Created: p.pod.CreationTimestamp.Time})
 }
 
 func recorded(job *v1alpha1.LaunchJob, pod *corev1.Pod) bool {

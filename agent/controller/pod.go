@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/exclude"
 	"github.com/musterhq/muster/exec/names"
 )
 
@@ -18,8 +19,9 @@ import (
 type builder struct {
 	job     *v1alpha1.LaunchJob
 	slots   []slot
-	image   string // image of the agent
-	attempt int32  // attempt of the pods, from 1
+	image   string                  // image of the agent
+	attempt int32                   // attempt of the pods, from 1
+	avoid   []v1alpha1.ExcludedNode // nodes where no new pod may go
 }
 
 // owned returns the metadata of every child.
@@ -45,6 +47,7 @@ func (b builder) pod(s slot, name string) *corev1.Pod {
 	pod.Labels = merged(t.Labels, b.podLabels(s))
 	pod.Annotations = merged(t.Annotations, map[string]string{names.AnnotationDefaultContainer: s.container})
 	b.place(s, &pod.Spec)
+	exclude.Avoid(&pod.Spec, b.avoid)
 	b.deliver(s, &pod.Spec)
 	b.wrap(s, &pod.Spec)
 	b.shm(s, &pod.Spec)

@@ -52,4 +52,10 @@ const (
 	reasonNoTopology = "TopologyUnknown"
 	// A lost or failed pod is being replaced. Only events have this reason.
 	reasonReplaced = "PodReplaced"
+	// Pods failed twice on a node in the same way, so new pods of the job avoid it. Only events have this
+	// reason.
+	reasonExcluded = "NodeExcluded"
+	// Pods failed twice on a node in the same way, but new pods may still go there: the limit is reached,
+	// or Kueue wants pods that are alike. Only events have this reason.
+	reasonNotExcluded = "NodeNotExcluded"
 )

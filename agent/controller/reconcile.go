@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/exclude"
 	"github.com/musterhq/muster/exec/names"
 )
 
@@ -77,7 +79,11 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 
 func (r *Reconciler) builder(job *v1alpha1.LaunchJob) builder {
 	image := cmp.Or(ptr.Deref(job.Spec.Agent, v1alpha1.Agent{}).Image, r.AgentImage)
-	return builder{job: job, slots: layout(job), image: image, attempt: max(job.Status.Attempt, 1)}
+	b := builder{job: job, slots: layout(job), image: image, attempt: max(job.Status.Attempt, 1)}
+	if backend(job) != kueue { // a group of Kueue wants pods that are alike
+		b.avoid = job.Status.ExcludedNodes
+	}
+	return b
 }
 
 // pods lists the pods that the job owns.
@@ -107,6 +113,8 @@ func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus [
 	}
 	surplus = append(surplus, b.expel(s.places)...)
 	s.steps = plan(b.job, s.places, surplus, s.now)
+	s.steps.nodes = exclude.Job{LaunchJob: b.job, Pods: len(b.slots), Alike: backend(b.job) == kueue}.Nodes(s.steps.record, s.now)
+	b.avoid = slices.Concat(b.avoid, exclude.Added(s.steps.nodes)) // the status has them later
 	if d := deadline(b.job); d > 0 && b.job.Status.StartTime != nil {
 		s.steps.again(d - s.now.Sub(b.job.Status.StartTime.Time))
 	}
@@ -237,14 +245,22 @@ func (r *Reconciler) report(ctx context.Context, job *v1alpha1.LaunchJob, s scen
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	r.Metrics.observe(old, status, s.places)
-	r.tell(job, old, status, s.steps.record)
+	r.tell(job, old, status, s.steps)
 	return result, nil
 }
 
 // tell emits an event for each transition.
-func (r *Reconciler) tell(job *v1alpha1.LaunchJob, old, status v1alpha1.LaunchJobStatus, replaced []v1alpha1.Replaced) {
-	for _, p := range replaced {
+func (r *Reconciler) tell(job *v1alpha1.LaunchJob, old, status v1alpha1.LaunchJobStatus, done steps) {
+	for _, p := range done.record {
 		r.Events.Eventf(job, nil, corev1.EventTypeWarning, reasonReplaced, "Replace", "replacing pod %s: %s", p.Pod, p.Reason)
+	}
+	for _, n := range done.nodes {
+		reason := reasonExcluded
+		if n.Refused != "" {
+			reason = reasonNotExcluded
+		}
+		// The recorder combines events of one reason that have the same related object.
+		r.Events.Eventf(job, &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: n.Node}, corev1.EventTypeWarning, reason, "Exclude", "%s", n)
 	}
 	if old.Phase == status.Phase && old.Attempt == status.Attempt {
 		for _, kind := range []string{v1alpha1.Stalled, v1alpha1.Restarting} {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/exclude"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -109,9 +110,12 @@ func count(s *v1alpha1.LaunchJobStatus, sc scene) (ready, wanted int) {
 	return ready, wanted
 }
 
-// remember keeps what is seen only once: replaced pods and images.
+// remember keeps what is seen only once: replaced pods, excluded nodes and images.
 func remember(s *v1alpha1.LaunchJobStatus, sc scene) {
-	s.Replaced = append(s.Replaced, sc.steps.record...)
+	for _, f := range sc.steps.record {
+		s.Replaced = append(s.Replaced, f.Replaced)
+	}
+	s.ExcludedNodes = append(s.ExcludedNodes, exclude.Added(sc.steps.nodes)...)
 	if n := len(s.Replaced); n > 64 {
 		s.Replaced = s.Replaced[n-64:]
 	}

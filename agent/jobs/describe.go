@@ -82,6 +82,9 @@ func facts(b *strings.Builder, job *v1alpha1.LaunchJob, now time.Time) {
 	for _, r := range s.Replaced {
 		fact("Replaced", "%s, %s: %s", r.Pod, ago(&r.Time, now), r.Reason)
 	}
+	for _, n := range s.ExcludedNodes {
+		fact("Excluded", "node %s, %s: failed twice (%s)", n.Node, ago(&n.Time, now), n.Cause)
+	}
 }
 
 // shape describes the pods of a job: launcher, 4 worker of 8 slots.

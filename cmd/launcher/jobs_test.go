@@ -182,6 +182,7 @@ func (o *office) hostile(name string) {
 	job.Status = v1alpha1.LaunchJobStatus{Phase: v1alpha1.PhaseFailed, Reason: "Bad", Message: "\x1b[2J\x1b[31mall is well\r\u202e"}
 	job.Status.FirstFailure = &v1alpha1.FirstFailure{Pod: name + "-worker-0", ExitCode: 1, Message: "out of \x1b]0;luck\a"}
 	job.Status.Replaced = []v1alpha1.Replaced{{Pod: name + "-worker-0", Reason: "\x1bc\nPhase: forged"}}
+	job.Status.ExcludedNodes = []v1alpha1.ExcludedNode{{Node: "n3", Cause: "preflight\x1bc"}}
 	job.Status.Conditions = []metav1.Condition{
 		{Type: "Launched", Status: metav1.ConditionTrue, Reason: "x", Message: "\x1b[8mhidden"},
 		{Type: v1alpha1.Failed, Status: metav1.ConditionTrue, Reason: "y"},

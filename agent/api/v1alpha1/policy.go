@@ -33,6 +33,11 @@ type RestartPolicy struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	ProgressFile string `json:"progressFile,omitempty"`
+	// Maximum number of nodes that new pods avoid because pods failed there twice in the same way: lost with the node, failed preflight, broken device. 0: none. Default: one for every four pods, at least 1 and at most 8.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=64
+	MaxExcludedNodes *int32 `json:"maxExcludedNodes,omitempty"`
 }
 
 // RestartRule says what to do after a failure. A rule with several conditions needs all of them, and a list matches any of its entries. A rule without conditions matches every failure.

@@ -64,6 +64,12 @@ type LaunchJobStatus struct {
 	// +optional
 	// +listType=atomic
 	Replaced []Replaced `json:"replaced,omitempty"`
+	// Nodes that new pods of the job avoid, because pods failed there twice in the same way. Empty the list to use the nodes again.
+	// +optional
+	// +listType=map
+	// +listMapKey=node
+	// +kubebuilder:validation:MaxItems=64
+	ExcludedNodes []ExcludedNode `json:"excludedNodes,omitempty"`
 	// How many of all replaced pods count against maxRestarts.
 	// +optional
 	Replacements int32 `json:"replacements,omitempty"`
@@ -141,6 +147,24 @@ type Replaced struct {
 	Reason string `json:"reason"`
 	// When the controller decided to replace it.
 	Time metav1.Time `json:"time"`
+	// The node that the pod was on.
+	// +optional
+	Node string `json:"node,omitempty"`
+	// The fault of the node: lost (it went down), preflight (the worker failed a check), or device (broken hardware). It is empty if the program may be at fault.
+	// +optional
+	Cause string `json:"cause,omitempty"`
+}
+
+// ExcludedNode describes a node that new pods of the job avoid.
+type ExcludedNode struct {
+	// The name of the node.
+	Node string `json:"node"`
+	// What happened there twice: lost, preflight or device.
+	// +optional
+	Cause string `json:"cause,omitempty"`
+	// When the node was excluded.
+	// +optional
+	Time metav1.Time `json:"time,omitzero"`
 }
 
 // AgentStatus reports which agent and which images ran.
