@@ -249,6 +249,10 @@ func TestLaunchJobLosesANode(t *testing.T) {
 	took := time.Since(struck).Seconds()
 	status := s.becomes("lost", time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
 	require.EqualValues(t, 0, status.Replacements, "a lost node must not count as a replacement")
+	for _, r := range status.Replaced {
+		require.Equal(t, []string{faultNode, "lost"}, []string{r.Node, r.Cause})
+	}
+	require.Empty(t, status.ExcludedNodes, "pods that are lost together are one failure of the node")
 	require.Equal(t, "node1", s.pod("lost-worker-1-r1").Spec.NodeName)
 	const name = "LaunchJob: from a node's loss to the next attempt's first line"
 	record(t, figure.Row{Name: name, Op: "<=", Bar: 90}, map[string]figure.Series{name: {Unit: "s", Reduce: "max", Samples: []float64{took}}})
