@@ -1,10 +1,11 @@
 package notice
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/musterhq/muster/agent/lazyregexp"
 )
 
 // brokenDevice has the words that CUDA, HIP and the driver use only for broken hardware. Illegal
@@ -16,12 +17,13 @@ var brokenDevice = []string{
 }
 
 // xid matches the driver's report of an error: NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, ...
-var xid = regexp.MustCompile(`NVRM: Xid \([^)]*\): (\d{1,4})\b`)
+var xid = lazyregexp.New(`NVRM: Xid \([^)]*\): (\d{1,4})\b`)
 
-// hardwareXids are the errors that NVIDIA's catalog does not ascribe to the application, and after
-// which the GPU needs a reset, a reboot or a repair (https://docs.nvidia.com/deploy/xid-errors). They
-// are memory (48, 63, 64, 92, 94, 95, 140), NVLink (74), the bus (79) and the GPU's own processor
-// (119, 120). Others stay out: 13, 31, 43 and 45 are the application's, and many are ambiguous.
+// hardwareXids are errors that NVIDIA's catalog ascribes to hardware, and not to the application
+// (https://docs.nvidia.com/deploy/xid-errors): memory (48, 63, 64, 92, 94, 95, 140), NVLink (74), the
+// bus (79) and the GPU's own processor (119, 120). Some of them ask only for a restart of the process,
+// so that one alone says little about a node. 13, 31, 43 and 45 are the application's, and many others
+// are ambiguous.
 var hardwareXids = []int{48, 63, 64, 74, 79, 92, 94, 95, 119, 120, 140}
 
 // DeviceError returns the first of the lines that reports a broken device, or "" if there is none.
@@ -31,7 +33,7 @@ func DeviceError(lines []string) string {
 		if slices.ContainsFunc(brokenDevice, func(words string) bool { return strings.Contains(line, words) }) {
 			return line
 		}
-		for _, m := range xid.FindAllStringSubmatch(line, -1) {
+		for _, m := range xid().FindAllStringSubmatch(line, -1) {
 			if n, err := strconv.Atoi(m[1]); err == nil && slices.Contains(hardwareXids, n) {
 				return line
 			}
