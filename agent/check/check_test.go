@@ -254,15 +254,18 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestConfirmed checks that a worker that was slow once is not named.
-func TestConfirmed(t *testing.T) {
-	slow := func(w string) Finding { return Finding{Check: "throughput", Of: w, Verdict: Warn, Found: "slow"} }
-	connect := Finding{Check: "connect", Of: "a to b", Verdict: Fail}
-	got := Confirmed([]Finding{connect, slow("a"), slow("b")}, []Finding{slow("b"), slow("c")})
-	require.Equal(t, []Finding{connect, slow("b"), {Check: "round-trip", Verdict: OK, Found: "no worker differs much from the others"}}, got)
-	require.Equal(t, OK, Worst(Confirmed([]Finding{slow("a")}, nil)))
-	require.True(t, NamesOutlier([]Finding{connect, slow("a")}))
-	require.False(t, NamesOutlier([]Finding{connect}))
+// TestOutliers checks which workers are to be measured again, and that a worker that was slow once is
+// not named when all pairs are judged together.
+func TestOutliers(t *testing.T) {
+	pairs := everyPair(8, func(p *Pair) {
+		if slices.ContainsFunc([]string{p.From, p.To}, func(w string) bool { return w == "w2" || w == "w3" }) {
+			p.Rate /= 10
+		}
+	})
+	require.Equal(t, []string{"w2", "w3"}, Outliers(OfPairs(pairs, nil)))
+	require.Empty(t, Outliers([]Finding{{Check: "connect", Of: "a to b", Verdict: Fail}, {Check: "throughput", Verdict: OK}, {Check: "shm", Worker: "a", Verdict: Warn}}))
+	again := []Pair{{From: "w2", To: "w0", RoundTrip: pairs[0].RoundTrip, Rate: 1 << 30}, {From: "w0", To: "w2", RoundTrip: pairs[0].RoundTrip, Rate: 1 << 30}, {From: "w3", To: "w1", RoundTrip: pairs[0].RoundTrip, Rate: 1 << 20}}
+	require.Equal(t, []string{"w3"}, Outliers(OfPairs(append(pairs, again...), nil)))
 }
 
 func TestOrder(t *testing.T) {

@@ -145,31 +145,16 @@ func judged(name string, workers int, found []Finding) []Finding {
 	return found
 }
 
-// NamesOutlier reports whether a finding names a worker that differs from the others.
-func NamesOutlier(found []Finding) bool { return slices.ContainsFunc(found, Finding.isOutlier) }
-
-func (f Finding) isOutlier() bool {
-	return f.Verdict == Warn && (f.Check == "round-trip" || f.Check == "throughput")
-}
-
-// Confirmed returns the findings of two measurements of the same workers. A worker that differs from
-// the others must do so in both.
-func Confirmed(first, second []Finding) []Finding {
-	named := func(all []Finding, f Finding) bool {
-		return slices.ContainsFunc(all, func(o Finding) bool { return o.isOutlier() && o.Check == f.Check && o.Of == f.Of })
-	}
-	var both []Finding
-	for _, f := range first {
-		if f.Check == "connect" || f.isOutlier() && named(second, f) {
-			both = append(both, f)
+// Outliers returns the workers that findings name because they differ from the others, each once. A
+// busy processor may have caused that, so measure these workers again, and judge all pairs together:
+// the best value of a worker counts.
+func Outliers(found []Finding) (workers []string) {
+	for _, f := range found {
+		if f.Verdict == Warn && (f.Check == "round-trip" || f.Check == "throughput") && !slices.Contains(workers, f.Worker) {
+			workers = append(workers, f.Worker)
 		}
 	}
-	for _, name := range []string{"round-trip", "throughput"} {
-		if !slices.ContainsFunc(both, func(f Finding) bool { return f.Check == name }) {
-			both = append(both, Finding{Check: name, Verdict: OK, Found: "no worker differs much from the others"})
-		}
-	}
-	return both
+	return workers
 }
 
 // isLong reports whether a round trip, in microseconds, is long enough to matter.

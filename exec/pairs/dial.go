@@ -1,6 +1,7 @@
 package pairs
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -17,7 +19,6 @@ import (
 
 const (
 	atATime   = 8 // peers that are measured at a time
-	trips     = 2 // round trips, of which the shortest counts; the first opens buffers
 	longest   = 10 * time.Second
 	mostError = 100 // bytes of an error
 )
@@ -71,26 +72,21 @@ func measure(ctx context.Context, address string, ask wire.AskDialRecord, to *wi
 			return err
 		}
 	}
-	if _, err := c.Write(ask.Token); err != nil {
+	// The first request goes with the token. Its answer opens buffers, and is not measured.
+	if _, err := c.Write(append(slices.Clip(ask.Token), echo)); err != nil {
 		return err
 	}
-	if err := expect(c, welcome); err != nil {
+	if err := expect(c, welcome, echo); err != nil {
 		return err
 	}
-	shortest := time.Duration(0)
-	for i := range trips {
-		began := time.Now()
-		if err := write(c, echo); err != nil {
-			return err
-		}
-		if err := expect(c, echo); err != nil {
-			return err
-		}
-		if took := time.Since(began); i == 0 || took < shortest {
-			shortest = took
-		}
+	began := time.Now()
+	if err := write(c, echo); err != nil {
+		return err
 	}
-	to.RoundTripMicros = max(1, shortest.Microseconds())
+	if err := expect(c, echo); err != nil {
+		return err
+	}
+	to.RoundTripMicros = max(1, time.Since(began).Microseconds())
 	if ask.Bytes > 0 {
 		return send(c, min(ask.Bytes, wire.MostTransfer), time.Duration(ask.TransferMillis)*time.Millisecond, to)
 	}
@@ -123,15 +119,16 @@ func send(c net.Conn, most int64, limit time.Duration, to *wire.PairRecord) erro
 	return nil
 }
 
-func expect(c net.Conn, want byte) error {
-	got := make([]byte, 1)
+func expect(c net.Conn, want ...byte) error {
+	got := make([]byte, len(want))
 	if _, err := io.ReadFull(c, got); err != nil {
-		if errors.Is(err, io.EOF) {
+		// Who closes before it has read the request after the token causes a reset.
+		if errors.Is(err, io.EOF) || len(want) > 1 && errors.Is(err, syscall.ECONNRESET) {
 			return errors.New("the peer closed the connection: something else listens at its port")
 		}
 		return err
 	}
-	if got[0] != want {
+	if !bytes.Equal(got, want) {
 		return errors.New("the peer is not an agent of this job")
 	}
 	return nil

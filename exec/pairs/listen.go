@@ -1,6 +1,7 @@
 package pairs
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -43,7 +44,9 @@ func Listen(address string, token []byte) (*Listener, error) {
 	if len(token) != wire.PairTokenSize {
 		return nil, fmt.Errorf("a token has %d bytes, not %d", wire.PairTokenSize, len(token))
 	}
-	ln, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
+	var plain net.ListenConfig
+	plain.SetMultipathTCP(false) // Go's default costs time for each connection
+	ln, err := plain.Listen(context.Background(), "tcp", net.JoinHostPort(address, "0"))
 	if err != nil {
 		return nil, err
 	}
@@ -91,28 +94,31 @@ func (l *Listener) serve(c net.Conn) {
 	if _, err := io.ReadFull(c, got); err != nil || !bytes.Equal(got, l.token) {
 		return
 	}
-	if c.SetDeadline(time.Now().Add(connTime)) != nil || write(c, welcome) != nil {
+	if c.SetDeadline(time.Now().Add(connTime)) != nil {
 		return
 	}
-	request := make([]byte, 1)
+	in, answer := bufio.NewReaderSize(c, 64), []byte{welcome}
 	for room := int64(wire.MostTransfer); ; {
-		if _, err := io.ReadFull(c, request); err != nil {
-			return
-		}
-		switch request[0] {
-		case echo:
-			if write(c, echo) != nil {
+		if in.Buffered() == 0 {
+			if _, err := c.Write(answer); err != nil {
 				return
 			}
+			answer = answer[:0]
+		}
+		request, err := in.ReadByte()
+		if err != nil {
+			return
+		}
+		switch request {
+		case echo:
+			answer = append(answer, echo)
 		case transfer:
-			total, ok := receive(c, room)
+			total, ok := receive(in, room)
 			if !ok {
 				return
 			}
 			room -= total
-			if _, err := c.Write(binary.BigEndian.AppendUint64(nil, uint64(total))); err != nil {
-				return
-			}
+			answer = binary.BigEndian.AppendUint64(answer, uint64(total))
 		default:
 			return
 		}
@@ -121,10 +127,10 @@ func (l *Listener) serve(c net.Conn) {
 
 // receive drops the chunks of a transfer and returns their size. It fails if they are more than
 // room.
-func receive(c net.Conn, room int64) (total int64, ok bool) {
-	head := make([]byte, 4)
+func receive(in io.Reader, room int64) (total int64, ok bool) {
+	head, buf := make([]byte, 4), make([]byte, chunk)
 	for {
-		if _, err := io.ReadFull(c, head); err != nil {
+		if _, err := io.ReadFull(in, head); err != nil {
 			return 0, false
 		}
 		n := int64(binary.BigEndian.Uint32(head))
@@ -134,8 +140,11 @@ func receive(c net.Conn, room int64) (total int64, ok bool) {
 		if total += n; total > room {
 			return 0, false
 		}
-		if _, err := io.CopyN(io.Discard, c, n); err != nil {
-			return 0, false
+		for n > 0 {
+			got, err := in.Read(buf[:min(n, chunk)])
+			if n -= int64(got); err != nil {
+				return 0, false
+			}
 		}
 	}
 }

@@ -88,3 +88,30 @@ func rounds(ports []int, fresh map[int]bool, seed uint64) []map[int][]int {
 	}
 	return list
 }
+
+// suspects decides with whom workers that look slow are measured again: in each round with another
+// worker that does not look slow, in both directions by turns. If most look slow, none has a peer.
+func suspects(ports []int, suspect map[int]bool, seed uint64) []map[int][]int {
+	rng := rand.New(rand.NewPCG(seed, 3))
+	var slow, peers []int
+	for _, i := range listening(ports, rng) {
+		if suspect[i] {
+			slow = append(slow, i)
+		} else {
+			peers = append(peers, i)
+		}
+	}
+	var list []map[int][]int
+	for round := range transfers {
+		plan := map[int][]int{}
+		for n, i := range slow[:min(len(slow), len(peers))] {
+			from, to := i, peers[(n+round)%len(peers)]
+			if round%2 == 1 {
+				from, to = to, from
+			}
+			plan[from] = []int{to}
+		}
+		list = append(list, plan)
+	}
+	return list
+}

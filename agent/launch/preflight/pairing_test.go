@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -107,4 +108,30 @@ func TestRounds(t *testing.T) {
 		}
 	}
 	require.Empty(t, rounds(ports(3), all(3), 1))
+}
+
+// TestSuspects checks that a worker that looks slow is measured in both directions, each time with another worker that
+// does not.
+func TestSuspects(t *testing.T) {
+	suspect := map[int]bool{1: true, 6: true}
+	seed := rand.Uint64()
+	sends, receives := map[int][]int{}, map[int][]int{}
+	for _, plan := range suspects(ports(8), suspect, seed) {
+		require.Len(t, plan, 2, "seed %d", seed)
+		for from, to := range plan {
+			require.Len(t, to, 1)
+			require.NotEqual(t, suspect[from], suspect[to[0]], "seed %d: %d to %d", seed, from, to[0])
+			sends[from], receives[to[0]] = append(sends[from], to[0]), append(receives[to[0]], from)
+		}
+	}
+	for i := range suspect {
+		peers := append(sends[i], receives[i]...)
+		require.Len(t, sends[i], 2, "seed %d", seed)
+		require.Len(t, receives[i], 2, "seed %d", seed)
+		slices.Sort(peers)
+		require.Len(t, slices.Compact(peers), 4, "seed %d", seed)
+	}
+	for _, plan := range suspects(ports(4), all(4), 1) {
+		require.Empty(t, plan, "nobody is left to compare with")
+	}
 }

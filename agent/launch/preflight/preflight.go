@@ -31,8 +31,11 @@ const (
 	listenLife  = 30 * time.Second
 	connectTime = time.Second // for one pair
 	dialTime    = 8 * time.Second
-	sendTime    = 50 * time.Millisecond // a transfer, of at most sendBytes
-	sendBytes   = 16 << 20
+	sendTime    = 50 * time.Millisecond // a transfer
+	// sendBytes is the most that a transfer sends. If a worker looks slow, sureBytes tell for sure: the
+	// start of a connection is slow, and weighs more in a short transfer.
+	sendBytes = 4 << 20
+	sureBytes = 16 << 20
 )
 
 // mostAsked bounds the number of workers that are asked at a time.
@@ -240,26 +243,45 @@ func (l *look) listen(ctx context.Context, i int, s Subject) {
 	}
 }
 
-// network judges the pairs. If a worker looks slow, it measures again, with other pairs: a busy
-// processor can halve a short transfer.
+// network judges the pairs. It measures workers that look slow again.
 func (l *look) network(ctx context.Context) {
-	found := check.OfPairs(l.measure(ctx, l.q.Seed), l.nodes)
-	if check.NamesOutlier(found) {
-		found = check.Confirmed(found, check.OfPairs(l.measure(ctx, l.q.Seed+1), l.nodes))
+	pairs := l.measure(ctx)
+	found := check.OfPairs(pairs, l.nodes)
+	if slow := check.Outliers(found); len(slow) > 0 {
+		found = check.OfPairs(merge(append(pairs, l.again(ctx, slow)...)), l.nodes)
 	}
 	l.found = append(l.found, found...)
 }
 
-// measure connects the pairs that seed chooses, and lets them send to each other.
-func (l *look) measure(ctx context.Context, seed uint64) []check.Pair {
-	if l.q.Subjects[0].Worker.Fake { // the memory of one machine is not a network
-		return l.dial(ctx, pairing(l.ports, l.fresh, seed, allPairsHere), wire.AskDialRecord{})
+// measure connects the pairs that the seed chooses, and lets them send to each other.
+func (l *look) measure(ctx context.Context) []check.Pair {
+	if l.fake() {
+		return l.dial(ctx, pairing(l.ports, l.fresh, l.q.Seed, allPairsHere), wire.AskDialRecord{})
 	}
-	pairs := l.dial(ctx, pairing(l.ports, l.fresh, seed, allPairs), wire.AskDialRecord{})
-	for _, round := range rounds(l.ports, l.fresh, seed) {
+	pairs := l.dial(ctx, pairing(l.ports, l.fresh, l.q.Seed, allPairs), wire.AskDialRecord{})
+	for _, round := range rounds(l.ports, l.fresh, l.q.Seed) {
 		pairs = append(pairs, l.dial(ctx, round, wire.AskDialRecord{Bytes: sendBytes, TransferMillis: sendTime.Milliseconds()})...)
 	}
 	return merge(pairs)
+}
+
+// fake reports whether the network of the workers is the memory of one machine.
+func (l *look) fake() bool { return l.q.Subjects[0].Worker.Fake }
+
+// again measures workers that look slow, with other peers and longer transfers.
+func (l *look) again(ctx context.Context, slow []string) (pairs []check.Pair) {
+	ask := wire.AskDialRecord{Bytes: sureBytes, TransferMillis: sendTime.Milliseconds()}
+	if l.fake() {
+		ask = wire.AskDialRecord{}
+	}
+	suspect := map[int]bool{}
+	for i, s := range l.q.Subjects {
+		suspect[i] = slices.Contains(slow, s.Worker.Name)
+	}
+	for _, round := range suspects(l.ports, suspect, l.q.Seed) {
+		pairs = append(pairs, l.dial(ctx, round, ask)...)
+	}
+	return pairs
 }
 
 // dial lets workers connect to others: from index to indices.
