@@ -37,6 +37,7 @@ func parts(root string) []part {
 		{"docs/reference/labels.md", "annotations", table(annotations(), "annotation")},
 		{"docs/reference/labels.md", "gangs", table(gangs(), "label or annotation")},
 		{"docs/reference/metrics.md", "metrics", Metrics},
+		{"docs/reference/events.md", "events", Events},
 		{"docs/reference/doctor.md", "cluster", checks(check.OfCluster)},
 		{"docs/reference/doctor.md", "worker", checks(check.OfWorker)},
 		{"docs/reference/doctor.md", "workers", checks(check.OfAll)},

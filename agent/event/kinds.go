@@ -1,0 +1,91 @@
+package event
+
+import "slices"
+
+// Kind says what happened.
+type Kind string
+
+// The kinds of events, in the order in which a run usually meets them.
+const (
+	RunStarted       Kind = "run-started"
+	PodCreated       Kind = "pod-created"
+	PodScheduled     Kind = "pod-scheduled"
+	ImagePulling     Kind = "image-pulling"
+	ImagePulled      Kind = "image-pulled"
+	ContainerStarted Kind = "container-started"
+	Waiting          Kind = "waiting"
+	Linked           Kind = "linked"
+	AllLinked        Kind = "all-linked"
+	CheckStarted     Kind = "check-started"
+	CheckProblem     Kind = "check-problem"
+	Checked          Kind = "checked"
+	CommandStarted   Kind = "command-started"
+	FirstLine        Kind = "first-line"
+	LinkLost         Kind = "link-lost"
+	LinkBack         Kind = "link-back"
+	Stalled          Kind = "stalled"
+	Saved            Kind = "saved"
+	StopAsked        Kind = "stop-asked"
+	RankEnded        Kind = "rank-ended"
+	WorkerLost       Kind = "worker-lost"
+	AttemptEnded     Kind = "attempt-ended"
+	Restart          Kind = "restart"
+	Replaced         Kind = "replaced"
+	RunEnded         Kind = "run-ended"
+	Dropped          Kind = "events-dropped"
+)
+
+// About is one entry of the table of kinds.
+type About struct {
+	Kind Kind
+	// Of says what an event of the kind concerns: the run, a worker, or a rank.
+	Of string
+	// Means is a sentence about what happened.
+	Means string
+	// Detail says what the detail of such an event has; "": it has none.
+	Detail string
+}
+
+// Values of About.Of.
+const (
+	OfRun    = "run"
+	OfWorker = "worker"
+	OfRank   = "rank"
+)
+
+// Table returns every kind, in the order in which a run usually meets them.
+func Table() []About {
+	return []About{
+		{RunStarted, OfRun, "The launcher has started. The count is the number of workers that it wants.", "release of the launcher"},
+		{PodCreated, OfWorker, "The worker's pod was created. A fake worker is created when its process starts.", ""},
+		{PodScheduled, OfWorker, "The scheduler has chosen a node for the pod.", ""},
+		{ImagePulling, OfWorker, "The node has begun to pull an image. Only slow starts have this event, because only their events are read.", "message of the kubelet"},
+		{ImagePulled, OfWorker, "The node has the image.", "message of the kubelet"},
+		{ContainerStarted, OfWorker, "The worker's container has started.", ""},
+		{Waiting, OfWorker, "The worker is not ready for an unusual reason. The event repeats when the reason changes.", "reason"},
+		{Linked, OfWorker, "The launcher's link to the worker was connected for the first time.", ""},
+		{AllLinked, OfRun, "Every worker that the next attempt needs has answered. The count is their number.", ""},
+		{CheckStarted, OfRun, "The preflight has begun to check workers and their network.", ""},
+		{CheckProblem, OfWorker, "A check of the preflight has found a problem.", "finding"},
+		{Checked, OfRun, "The preflight has ended.", ""},
+		{CommandStarted, OfWorker, "An attempt of the command has started, and the worker takes part in it.", ""},
+		{FirstLine, OfRank, "The rank has printed something for the first time in this attempt. Ranks of mpirun do not have this event.", ""},
+		{LinkLost, OfWorker, "The link to the worker was cut. The launcher redials it.", "cause"},
+		{LinkBack, OfWorker, "The link to the worker is connected again.", ""},
+		{Stalled, OfRun, "The run seems to hang, or has broken a progress rule.", "what was seen"},
+		{Saved, OfRun, "The attempt has written a file that matches --progress-file. The time is that of the newest file.", ""},
+		{StopAsked, OfRun, "The launcher has begun to stop the command.", "cause"},
+		{RankEnded, OfRank, "The rank has ended.", "how it ended"},
+		{WorkerLost, OfWorker, "The worker was given up.", "cause"},
+		{AttemptEnded, OfRun, "The attempt has ended. The count is its exit code.", "cause, if it failed"},
+		{Restart, OfRun, "The launcher prepares this attempt, after another one.", "decision"},
+		{Replaced, OfWorker, "Another worker, or a new pod, has the place of this one from this attempt on.", "name of the new worker, and why"},
+		{RunEnded, OfRun, "The run has ended. The count is its exit code.", "cause, if it failed"},
+		{Dropped, OfRun, "The disk was too slow or full, so that events are missing here. The count is their number.", ""},
+	}
+}
+
+// Known reports whether this release knows the kind.
+func (k Kind) Known() bool {
+	return slices.ContainsFunc(Table(), func(a About) bool { return a.Kind == k })
+}

@@ -1,0 +1,22 @@
+package reference
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/musterhq/muster/agent/event"
+)
+
+// Events lists the kinds of events.
+func Events() (string, error) {
+	var b strings.Builder
+	b.WriteString("| kind | of | what happened | detail |\n|---|---|---|---|\n")
+	for _, a := range event.Table() {
+		if a.Means == "" {
+			return "", fmt.Errorf("event %s has no sentence", a.Kind)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", a.Kind, a.Of, cell(a.Means), cell(cmp.Or(a.Detail, "none")))
+	}
+	return b.String(), nil
+}
