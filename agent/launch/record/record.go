@@ -1,0 +1,220 @@
+//go:build linux
+
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/agent/event"
+	"github.com/musterhq/muster/agent/launch/wait"
+)
+
+const (
+	// segment is the size in bytes at which a file becomes the old one. smallSegment is that in
+	// shared memory, which MPI needs.
+	segment      = 8 << 20
+	smallSegment = 256 << 10
+	// mostPending bounds the queue in bytes: more than 1,000 pods make at once.
+	mostPending = 1 << 20
+)
+
+// Log records the events of one run. Its methods may be called from any goroutine.
+type Log struct {
+	path string
+	most int64 // size of a segment
+	wake chan struct{}
+	done chan struct{} // closed when the writer has ended
+	pods podsSeen
+
+	mu      sync.Mutex
+	pending []byte // lines that are not written yet
+	dropped int    // events that are missing since the last line
+	closed  bool
+	attempt int
+
+	file *os.File // these belong to the writer
+	size int64
+	torn bool // the last line is incomplete
+}
+
+// Open creates the file of a run in dir, and removes those of runs that ended long ago. id is the
+// run's. The caller must call Close.
+func Open(dir, id string) (*Log, error) {
+	clean(dir)
+	l := &Log{path: pathOf(dir, id), most: sizeIn(dir), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	var err error
+	if l.file, err = create(l.path); err != nil {
+		return nil, fmt.Errorf("record events: %w", err)
+	}
+	go l.run()
+	return l, nil
+}
+
+// create creates a segment, and locks it for as long as the run lives.
+func create(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) // without locks, clean may remove it early
+	return f, nil
+}
+
+// Begin sets the attempt of all later events.
+func (l *Log) Begin(attempt int) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	l.attempt = attempt
+	l.mu.Unlock()
+}
+
+// Note records an event of the whole run.
+func (l *Log) Note(kind event.Kind, detail string, count int) {
+	l.add(event.Event{Kind: kind, Rank: event.NoRank, Detail: detail, Count: count})
+}
+
+// Worker records an event of a worker.
+func (l *Log) Worker(kind event.Kind, worker, node, detail string) {
+	l.WorkerAt(time.Now(), kind, worker, node, detail)
+}
+
+// WorkerAt is Worker for an event that has happened before.
+func (l *Log) WorkerAt(at time.Time, kind event.Kind, worker, node, detail string) {
+	l.add(event.Event{Time: at, Kind: kind, Worker: worker, Node: node, Rank: event.NoRank, Detail: detail})
+}
+
+// Rank records an event of a rank; event.NoRank is for a process without one.
+func (l *Log) Rank(at time.Time, kind event.Kind, worker string, rank int, detail string) {
+	l.add(event.Event{Time: at, Kind: kind, Worker: worker, Rank: rank, Detail: detail})
+}
+
+// At records an event of the whole run that has happened before.
+func (l *Log) At(at time.Time, kind event.Kind, detail string) {
+	l.add(event.Event{Time: at, Kind: kind, Rank: event.NoRank, Detail: detail})
+}
+
+// add queues an event.
+func (l *Log) add(e event.Event) {
+	if l == nil {
+		return
+	}
+	if e.Time.IsZero() {
+		e.Time = time.Now()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
+	e.Attempt, e.Detail = l.attempt, brief(e.Detail)
+	line, err := json.Marshal(e)
+	if err != nil || len(l.pending)+len(line) >= mostPending {
+		l.dropped++
+	} else {
+		l.pending = append(append(l.pending, line...), '\n')
+	}
+	wait.Token(l.wake)
+}
+
+// Close writes what is queued, and closes the file. Later events are ignored.
+func (l *Log) Close() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	closed := l.closed
+	l.closed = true
+	l.mu.Unlock()
+	if !closed {
+		close(l.wake)
+	}
+	<-l.done
+}
+
+// run writes what is queued until Close.
+func (l *Log) run() {
+	defer close(l.done)
+	defer l.file.Close()
+	for range l.wake {
+		l.flush()
+	}
+	l.flush()
+}
+
+// flush writes what is queued now.
+func (l *Log) flush() {
+	l.mu.Lock()
+	lines, dropped := l.pending, l.dropped
+	l.pending, l.dropped = nil, 0
+	if dropped > 0 {
+		e := event.Event{Time: time.Now(), Kind: event.Dropped, Attempt: l.attempt, Rank: event.NoRank, Count: dropped}
+		if line, err := json.Marshal(e); err == nil {
+			lines = append(append(lines, line...), '\n')
+		}
+	}
+	l.mu.Unlock()
+	if len(lines) == 0 {
+		return
+	}
+	if written, err := l.write(lines); err != nil {
+		lost := bytes.Count(lines[written:], []byte("\n"))
+		if dropped > 0 {
+			lost += dropped - 1 // the line about them is not an event that was dropped
+		}
+		l.mu.Lock()
+		l.dropped += lost
+		l.mu.Unlock()
+	}
+}
+
+// write appends lines to the current segment, and returns how many bytes were written. If the segment
+// is full, a new one takes its place.
+func (l *Log) write(lines []byte) (int, error) {
+	if l.size > 0 && l.size+int64(len(lines)) > l.most {
+		if err := l.rotate(); err != nil {
+			return 0, err
+		}
+	}
+	if l.torn {
+		if _, err := l.file.Write([]byte("\n")); err != nil {
+			return 0, err
+		}
+		l.torn = false
+	}
+	n, err := l.file.Write(lines)
+	l.size += int64(n)
+	l.torn = n > 0 && lines[n-1] != '\n'
+	return n, err
+}
+
+// rotate makes the current segment the old one.
+func (l *Log) rotate() error {
+	if err := os.Rename(l.path, oldOf(l.path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	next, err := create(l.path)
+	if err != nil {
+		return err
+	}
+	_ = l.file.Close() // its bytes were written
+	l.file, l.size, l.torn = next, 0, false
+	return nil
+}
+
+// Text returns all events of the run that are still there, after Close.
+func (l *Log) Text() ([]byte, error) {
+	if l == nil {
+		return nil, nil
+	}
+	return Load(l.path)
+}
