@@ -15,6 +15,10 @@ import (
 // PodEvents selects the events that may explain why a pod is not prepared.
 const PodEvents = "involvedObject.kind=Pod,type=Warning"
 
+// startEvents selects these events, and those about images. It names what it leaves out, because a
+// selector cannot name several reasons.
+const startEvents = "involvedObject.kind=Pod,reason!=Scheduled,reason!=Created,reason!=Started"
+
 const (
 	stuckAfter  = 5 * time.Second  // an ordinary start takes less
 	eventsEvery = 10 * time.Second // time between two reads of events while a pod is stuck
@@ -113,7 +117,7 @@ func (w Watch) followEvents(ctx context.Context, v *view) {
 		}
 		asking, cancel := context.WithTimeout(ctx, w.Timeout)
 		var list corev1.EventList
-		err := w.Client.Get().Namespace(w.Namespace).Resource("events").MaxRetries(0).Param("fieldSelector", PodEvents).Do(asking).Into(&list)
+		err := w.Client.Get().Namespace(w.Namespace).Resource("events").MaxRetries(0).Param("fieldSelector", startEvents).Do(asking).Into(&list)
 		cancel()
 		if err == nil || apierrors.IsForbidden(err) {
 			v.tell(list.Items, err != nil)
@@ -132,12 +136,13 @@ func (v *view) stuck(now time.Time) bool {
 	return false
 }
 
-// tell keeps the events of known pods.
+// tell keeps the warnings about known pods, and what the kubelet says about their images.
 func (v *view) tell(events []corev1.Event, denied bool) {
 	v.mu.Lock()
 	v.events, v.unread = nil, denied
 	for _, e := range events {
-		if pod := v.pods[e.InvolvedObject.Name]; pod != nil && pod.UID == e.InvolvedObject.UID {
+		wanted := e.Type != corev1.EventTypeNormal || e.Reason == "Pulling" || e.Reason == "Pulled"
+		if pod := v.pods[e.InvolvedObject.Name]; wanted && pod != nil && pod.UID == e.InvolvedObject.UID {
 			v.events = append(v.events, e)
 		}
 	}
