@@ -139,6 +139,7 @@ func (r *runner) supervise(working context.Context, a *attempt, name string, job
 	s.Command, s.Name, s.Hang, s.Progress, s.Network = job, name, a.hang, a.progress, a.network
 	s.Spare = r.hearPods(working)
 	a.watcher = s
+	r.recordStart(a.workers)
 	r.membership.enroll(working, a)
 	if r.begun.IsZero() {
 		r.begun = a.began
@@ -149,7 +150,7 @@ func (r *runner) supervise(working context.Context, a *attempt, name string, job
 
 // observer returns a supervisor of workers without a command.
 func (r *runner) observer(workers []rendezvous.Worker) *supervise.Supervisor {
-	return supervise.New(supervise.Config{Settings: r.cfg, Links: r.links, Tally: r.tally, Voice: r.voice, Signals: r.signals, Workers: workers, Pods: r.fleet.Pods(), Seen: r.shot,
+	return supervise.New(supervise.Config{Settings: r.cfg, Links: r.links, Tally: r.tally, Voice: r.voice, Record: r.record, Signals: r.signals, Workers: workers, Pods: r.fleet.Pods(), Seen: r.shot,
 		StatusWait: r.fleet.StatusWait(), ByHand: r.fleet.ByHand,
 		Trouble: func(sentence string) { r.place.Trouble(r.voice, sentence, time.Time{}) }})
 }

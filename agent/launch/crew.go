@@ -136,6 +136,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		},
 		OnEnd: func(e group.End, failed bool) {
 			c.live.Add(-1)
+			r.recordRankEnd(planned, c.group, e)
 			look.Ended(c.group.Label(e.Process))
 			stopped = append(stopped, stoppedOf(e, c.group)...)
 			if e.Process < len(planned.Processes) {
@@ -204,6 +205,8 @@ func (r *runner) processes(a *attempt, out, complaints io.Writer) ([]group.Proce
 		if m.Stdout, m.Stderr, err = printer.Streams(p.Rank, p.Label); err != nil {
 			return m, outputFailure(err)
 		}
+		first := r.record.First(worker, p.Rank, p.Label)
+		m.Stdout, m.Stderr = first.Hear(m.Stdout), first.Hear(m.Stderr)
 		m.Stdout, m.Stderr = r.noteErrors(m.Stdout), r.noteErrors(m.Stderr)
 		m.Stdout, m.Stderr = a.network.Hear(worker, a.progress.Hear(p.Rank, m.Stdout)), a.progress.Hear(p.Rank, m.Stderr)
 		m.Stdout, m.Stderr = a.hang.Hear(r.meter.Watch(p.Rank, m.Stdout)), a.hang.Hear(m.Stderr)

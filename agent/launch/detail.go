@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/notice"
 	"github.com/musterhq/muster/agent/progress"
@@ -102,6 +103,9 @@ func (r *runner) progressOf(ctx context.Context, a *attempt) retry.Progress {
 		r.warn([]string{fmt.Sprintf("cannot look up %s: %v; the attempt counts as one with progress", p.Name, err)})
 		p.Unknown = true
 	case !at.IsZero():
+		if at.After(a.began) {
+			r.record.At(at, event.Saved, "")
+		}
 		p.At, p.Text = []float64{float64(at.Unix()), float64(at.Nanosecond())}, at.UTC().Format(time.RFC3339)
 	}
 	return p

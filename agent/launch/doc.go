@@ -31,6 +31,8 @@
 //	network         notices that NCCL falls back to sockets
 //	hang            detects a hang, and says where the ranks stand then
 //	verdict         decides the exit code, and says why it is not the command's
+//	record          the events of the run; events.go says which, besides those of the
+//	                packages above
 //	report          the summary line, the JSON report, the termination message
 //	phrase, wait    wording and waits that these packages share
 //

@@ -54,6 +54,7 @@ func (r *runner) adapt(a *attempt, who *supervise.Roster, c rendezvous.Change, t
 	}
 	a.plan = planned
 	for _, w := range c.Joined {
+		r.recordStart([]rendezvous.Worker{w})
 		if err := r.enlist(a, w); err != nil {
 			r.voice.Warn("worker %s joined, but its processes cannot be started: %v", w.Name, err)
 		}

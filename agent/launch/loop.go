@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
@@ -67,5 +68,6 @@ func (r *runner) decide(ctx context.Context, a *attempt) retry.Decision {
 	tried := a.record(d.Counted)
 	tried.Words = strings.TrimPrefix(r.epilogue, "\n")
 	r.report.Attempts = append(r.report.Attempts, tried)
+	r.record.Note(event.AttemptEnded, tried.Why, tried.Code)
 	return d
 }

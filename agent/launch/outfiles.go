@@ -5,6 +5,7 @@ package launch
 import (
 	"io"
 
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
@@ -15,13 +16,13 @@ import (
 	"github.com/musterhq/muster/exec/shortage"
 )
 
-// checkOutfiles checks before the run that the files of --report and --metrics-file can be written.
-// An error hours later would come too late.
+// checkOutfiles checks before the run that the files of --report, --metrics-file and --events can be
+// written. An error hours later would come too late.
 func checkOutfiles(c config.Config) error {
 	for _, file := range []struct {
 		flag, path string
 		ours       func([]byte) bool
-	}{{"report", c.Report, report.Ours}, {"metrics-file", c.MetricsFile, metrics.Ours}} {
+	}{{"report", c.Report, report.Ours}, {"metrics-file", c.MetricsFile, metrics.Ours}, {"events", c.Events, event.Ours}} {
 		if file.path == "" {
 			continue
 		}

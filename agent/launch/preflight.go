@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/check"
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/plan"
@@ -34,6 +35,7 @@ func (r *runner) preflight(ctx, working context.Context, a *attempt) (ready bool
 		return true, nil
 	}
 	began := time.Now()
+	r.record.Note(event.CheckStarted, "", 0)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	looked := make(chan []check.Finding, 1)
@@ -61,6 +63,7 @@ func (r *runner) preflight(ctx, working context.Context, a *attempt) (ready bool
 		return false, context.Cause(ctx)
 	}
 	r.report.Checked(found, time.Since(began))
+	r.recordChecked(found)
 	sentences := preflight.Sentences(found)
 	if r.cfg.Preflight == preflight.Fail && check.Worst(found) == check.Fail {
 		if done, err := r.substitute(ctx, working, a, found); done || err != nil {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/phrase"
@@ -39,6 +40,8 @@ const (
 // attempt, and waits for replacements of lost workers.
 func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decision, port *int) ([]rendezvous.Worker, error) {
 	r.voice.Warn("%s", d.Sentence)
+	r.record.Begin(d.Next)
+	r.record.Note(event.Restart, d.Sentence, 0)
 	r.place.Trouble(r.voice, d.Sentence, time.Now().Add(restartShown))
 	r.tees.Drain(r.voice)
 	if err := r.sweep(working, a); err != nil {
@@ -178,6 +181,8 @@ func (r *runner) replace(ctx, working context.Context, gone, given []string, wai
 		r.hurry = true
 		return nil, err
 	}
+	r.recordReplaced(gone)
+	r.record.Note(event.AllLinked, "", len(workers))
 	// A worker we gave up on may be back, with its old processes still running.
 	return workers, r.clear(ctx, working, workers)
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/command"
 	"github.com/musterhq/muster/agent/launch/config"
@@ -22,6 +23,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/preflight"
+	"github.com/musterhq/muster/agent/launch/record"
 	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/agent/launch/show"
 	"github.com/musterhq/muster/agent/launch/supervise"
@@ -73,6 +75,7 @@ type means struct {
 	agent   string
 	id      string // of this run; marks its processes
 	place   files.Place
+	record  *record.Log // of events; nil: none is kept
 	// container is the launcher's own in its pod; "": unknown, or there is no pod.
 	container string
 }
@@ -143,7 +146,7 @@ func Run(ctx context.Context, cfg config.Config, streams console.Streams, log *s
 	}
 	if err == nil {
 		if err = checkOutfiles(cfg); err != nil {
-			cfg.Report = "" // it may be the file that cannot be written
+			cfg.Report, cfg.Events = "", "" // it may be the file that cannot be written
 		}
 	}
 	if err == nil {
@@ -156,6 +159,7 @@ func Run(ctx context.Context, cfg config.Config, streams console.Streams, log *s
 	if err != nil {
 		code, why = failure.CodeOf(err), err.Error()
 	}
+	r.endRecord(cfg.Events, code, why)
 	reported := ""
 	if cfg.Report != "" {
 		r.report.Exit, r.report.Why = code, why
@@ -192,6 +196,7 @@ func (r *runner) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer r.place.Close()
+	r.beginRecord()
 
 	reaping, stopReaper := context.WithCancel(context.WithoutCancel(ctx))
 	var reaper sync.WaitGroup
@@ -238,6 +243,7 @@ func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, erro
 	r.shot = r.fleet.Seen()
 	if err == nil {
 		r.seat(0, workers, nil, time.Now())
+		r.record.Note(event.AllLinked, "", len(workers))
 	}
 	return workers, err
 }
@@ -260,8 +266,8 @@ func (r *runner) findCluster(ctx, working context.Context) error {
 	}
 	r.container = k.Container
 	r.links = fleet.NewLinks(k, k.Gate, r.hello(epoch), r.cfg.Lease, r.log, r.tally)
-	r.links.Voice = r.voice
-	c := fleet.NewCluster(fleet.Cluster{Config: r.cfg, Kube: k, Links: r.links, Fit: r.fit, Voice: r.voice, Stderr: r.streams.Err, Signals: r.signals, Seats: r.seats})
+	r.links.Voice, r.links.Record = r.voice, r.record
+	c := fleet.NewCluster(fleet.Cluster{Config: r.cfg, Kube: k, Links: r.links, Record: r.record, Fit: r.fit, Voice: r.voice, Stderr: r.streams.Err, Signals: r.signals, Seats: r.seats})
 	r.wg.Go(func() { c.Watch(working) })
 	r.fleet = c
 	return nil
@@ -269,13 +275,13 @@ func (r *runner) findCluster(ctx, working context.Context) error {
 
 // startFakes makes the fleet of fake workers.
 func (r *runner) startFakes(_, _ context.Context) error {
-	f, err := fleet.StartFakes(r.reaper, r.cfg, r.place.Dir, r.agent, r.id)
+	f, err := fleet.StartFakes(r.reaper, r.cfg, fleet.FakePlace{Dir: r.place.Dir, Agent: r.agent, Run: r.id}, r.record)
 	if err != nil {
 		return err
 	}
 	epoch := wire.Epoch{Created: time.Now().UnixNano(), UID: r.id}
 	r.links = fleet.NewLinks(f, nil, r.hello(epoch), fleet.FakeLease(r.cfg), r.log, r.tally)
-	r.links.Voice = r.voice
+	r.links.Voice, r.links.Record = r.voice, r.record
 	f.Links, f.Voice, f.Signals, f.Seats = r.links, r.voice, r.signals, r.seats
 	r.fleet = f
 	return nil

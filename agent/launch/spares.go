@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/check"
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/preflight"
@@ -34,6 +35,7 @@ func (r *runner) seat(attempt int, workers []rendezvous.Worker, why map[string]s
 			reason = "is not ready"
 		}
 		r.voice.Say("worker %s %s: %s takes its place", name, reason, s.To.Name)
+		r.record.Worker(event.Replaced, s.From.Name, s.From.Node, fmt.Sprintf("%s, because it %s", s.To.Name, reason))
 		r.report.Spares = append(r.report.Spares, report.Spare{Attempt: attempt, Position: s.Seat, Worker: s.From.Name, Spare: s.To.Name, Why: reason, AddedMS: time.Since(since).Milliseconds()})
 	}
 	seated := map[string]bool{}

@@ -114,6 +114,7 @@ type Printing struct {
 	Metrics     []string `flag:"metric"`       // --metric as given
 	MetricsFile string   `flag:"metrics-file"` // where metrics go; "": where Kubeflow Pipelines looks
 	Report      string   `flag:"report"`       // file for the JSON report
+	Events      string   `flag:"events"`       // file for the events of the run
 	LogFormat   string   `flag:"log-format"`   // auto, console or json
 	LogLevel    string   `flag:"log-level"`    // debug, info, warn or error
 	Quiet       bool     `flag:"quiet"`        // print only errors

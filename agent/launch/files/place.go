@@ -27,6 +27,7 @@ import (
 // Place is where a run keeps its socket and files.
 type Place struct {
 	Dir      string // private directory
+	Base     string // the directory that it is in, or Dir; it outlives the run
 	Socket   string // of the broker
 	listener *net.UnixListener
 	Paths
@@ -40,7 +41,7 @@ func Find(cfg config.Config) (p Place, err error) {
 	if p.Dir, err = rundir.Create(); err != nil {
 		return p, failure.New(names.ExitUsage, cmp.Or(shortage.Way(err), "set "+names.EnvDir+" to a directory that you own, with mode 0700"), "%s", phrase.OneLine(err))
 	}
-	p.Socket = filepath.Join(p.Dir, names.BrokerSocket)
+	p.Base, p.Socket = p.Dir, filepath.Join(p.Dir, names.BrokerSocket)
 	p.listener, err = rundir.Listen(p.Socket)
 	if err == nil {
 		p.tidy()

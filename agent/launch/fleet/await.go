@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/record"
 	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/rendezvous"
@@ -50,6 +51,7 @@ type waiter struct {
 	board   *rendezvous.Board
 	links   *Links
 	feed    *feed
+	record  *record.Log
 	agent   string // path of the agent in the workers, for messages
 	printer *rendezvous.Printer
 	signals <-chan os.Signal
@@ -114,6 +116,7 @@ func (w *waiter) look(ctx context.Context, now time.Time) ([]rendezvous.Worker, 
 		w.board.SetLink(s.Worker.UID, w.linkState(s))
 	}
 	progress := w.board.Tick(now)
+	w.record.Reasons(progress.Waiting)
 	workers, done := w.board.Done()
 	reason, hopeless := w.board.Hopeless(now)
 	switch {

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/record"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/rendezvous"
@@ -25,6 +26,7 @@ type Cluster struct {
 	Kube    *Kube
 	feed    *feed
 	Links   *Links
+	Record  *record.Log                                                                  // nil: record nothing
 	Fit     func(working context.Context, ready []rendezvous.Worker) []rendezvous.Worker // leaves out workers that may not take part yet
 	Voice   *console.Voice
 	Stderr  *os.File
@@ -56,7 +58,7 @@ func (c *Cluster) Gather(working context.Context) ([]rendezvous.Worker, error) {
 
 // await waits for the workers. v are the workers that an attempt has lost; it is nil at first.
 func (c *Cluster) await(working context.Context, v *Vacancies) ([]rendezvous.Worker, error) {
-	w := &waiter{cfg: c.Config, links: c.Links, feed: c.feed, agent: c.Kube.agent, signals: c.Signals,
+	w := &waiter{cfg: c.Config, links: c.Links, feed: c.feed, record: c.Record, agent: c.Kube.agent, signals: c.Signals,
 		printer: console.NewPrinter(c.Stderr, c.Config.Color, c.Config.Quiet, c.Config.JSONLines())}
 	w.board = rendezvous.New(c.Config.Most()+c.Config.Spares, c.Config.HopelessAfter)
 	w.board.Least, w.board.ByTopology, w.board.Seats = c.Config.LeastWorkers, len(c.Config.RankKeys()) > 0, c.Seats

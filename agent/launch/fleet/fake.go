@@ -17,12 +17,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/agent/launch/record"
 	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/local"
@@ -64,7 +66,8 @@ type Fakes struct {
 	cfg     config.Config
 	reaper  *reap.Reaper
 	faults  []config.Fault
-	place   fakePlace
+	place   FakePlace
+	record  *record.Log
 	Links   *Links // to the workers
 	Voice   *console.Voice
 	Signals <-chan os.Signal
@@ -76,8 +79,8 @@ type Fakes struct {
 	closed  bool          // no more may join
 }
 
-// fakePlace holds the run's directory, the path of the agent, and the run's id.
-type fakePlace struct{ dir, agent, run string }
+// FakePlace holds the run's directory, the path of the agent, and the run's id.
+type FakePlace struct{ Dir, Agent, Run string }
 
 type fakeWorker struct {
 	rendezvous.Worker
@@ -101,8 +104,9 @@ func static(n int) ([]rendezvous.Worker, error) {
 	return list, err
 }
 
-// StartFakes starts cfg.Fake workers below dir. Each has its own directory, TMPDIR and log.
-func StartFakes(r *reap.Reaper, cfg config.Config, dir, agent, run string) (*Fakes, error) {
+// StartFakes starts cfg.Fake workers below the run's directory. Each has its own directory, TMPDIR
+// and log.
+func StartFakes(r *reap.Reaper, cfg config.Config, place FakePlace, log *record.Log) (*Fakes, error) {
 	list, err := static(cfg.Fakes())
 	if err != nil {
 		return nil, err
@@ -111,7 +115,7 @@ func StartFakes(r *reap.Reaper, cfg config.Config, dir, agent, run string) (*Fak
 	if err != nil {
 		return nil, err
 	}
-	f := &Fakes{cfg: cfg, reaper: r, faults: faults, place: fakePlace{dir, agent, run}}
+	f := &Fakes{cfg: cfg, reaper: r, faults: faults, place: place, record: log}
 	for i, w := range list {
 		one, err := f.start(i, w)
 		if err != nil {
@@ -124,8 +128,10 @@ func StartFakes(r *reap.Reaper, cfg config.Config, dir, agent, run string) (*Fak
 
 // start starts worker i and creates its dialer.
 func (f *Fakes) start(i int, w rendezvous.Worker) (*fakeWorker, error) {
-	one, err := startFake(f.reaper, f.cfg, FakeDir(f.place.dir, i), f.place.agent, f.place.run, w)
+	one, err := startFake(f.reaper, f.cfg, FakeDir(f.place.Dir, i), f.place.Agent, f.place.Run, w)
 	if err == nil {
+		f.record.Worker(event.PodCreated, w.Name, w.Node, "")
+		f.record.Worker(event.ContainerStarted, w.Name, w.Node, "")
 		one.line = newFaulty(&patient{inner: local.Dialer{Path: filepath.Join(one.dir, names.WorkerSocket)}}, i, f.faults)
 	}
 	return one, err

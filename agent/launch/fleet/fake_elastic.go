@@ -114,7 +114,7 @@ func (f *Fakes) Pods() <-chan rendezvous.Snapshot { return nil }
 func (f *Fakes) StatusWait() time.Duration { return 0 }
 
 // Agent returns the path of the agent. The workers run the launcher's own.
-func (f *Fakes) Agent() string { return f.place.agent }
+func (f *Fakes) Agent() string { return f.place.Agent }
 
 // ByHand returns the command itself, because the workers are on this machine.
 func (f *Fakes) ByHand(_, command string) string { return command }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/record"
 	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/names"
@@ -48,6 +49,7 @@ type Links struct {
 	log     *slog.Logger
 	account Account
 	Voice   *console.Voice // nil: print nothing
+	Record  *record.Log    // nil: record nothing
 
 	Changed chan struct{} // has a token when the state of a link has changed
 	whole   chan struct{} // has a token when the last of the existing links has come up
@@ -59,6 +61,7 @@ type Links struct {
 	up      int              // number of connected workers
 	leaving *GoingDown       // the first worker that reported its stop, until it is taken; nil: none
 	seated  map[string]bool  // workers of a run with spares that take part; nil: all
+	ending  bool             // the run ends, so that links do
 }
 
 // held is one worker and its link.
@@ -69,6 +72,7 @@ type held struct {
 	done   chan struct{}
 	state  link.State
 	err    error // a *link.LostError: the link is over
+	cut    bool  // its loss was recorded
 }
 
 // NewLinks returns Links without any link. gate protects an API server; nil means that there is
@@ -179,6 +183,7 @@ func (l *Links) note(m *held, s link.State) {
 		} else {
 			l.up--
 		}
+		l.recordChange(m, s)
 	}
 	m.state = s
 	whole := current && l.up == len(l.held)
@@ -308,6 +313,9 @@ func (l *Links) End(ctx context.Context, keep bool, grace time.Duration, silent 
 	var mu sync.Mutex
 	var errs []error
 	var group errgroup.Group
+	if !keep {
+		l.endRecord()
+	}
 	for name, s := range l.Standings() {
 		if s.Err != nil || !s.State.Linked || silent[name] {
 			continue // lost, or never ours to end
@@ -333,6 +341,7 @@ func (l *Links) End(ctx context.Context, keep bool, grace time.Duration, silent 
 
 // Close closes every link and waits for it.
 func (l *Links) Close() {
+	l.endRecord()
 	l.mu.Lock()
 	for _, m := range l.held {
 		m.stop()

@@ -41,6 +41,7 @@ func (p *Past) going(w wire.WelcomeRecord) bool { return p != nil && p.instances
 // or are terminating: nothing waits for these, however they ended.
 func (w *waiter) setPods(shot rendezvous.Snapshot) {
 	w.shot = shot
+	w.record.Pods(shot, w.board.Containers)
 	if w.past != nil {
 		var kept []*corev1.Pod
 		for _, pod := range shot.Pods {

@@ -48,6 +48,7 @@ func (l *Links) reported(worker string, rec wire.ReportRecord) {
 	if rec.Kind == wire.ReportLeaving {
 		l.noteLeaving(worker, rec)
 	}
+	l.recordEnd(worker, rec)
 	l.account.Report(worker, rec)
 	l.Nudge()
 }

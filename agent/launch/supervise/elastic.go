@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/verdict"
@@ -180,6 +181,9 @@ func (s elastic) dismiss(loss rendezvous.Loss, now time.Time) (changed bool) {
 	s.roster.left[name] = true
 	s.roster.Absent.note(loss.Worker)
 	s.links.Dismiss(loss.Worker, errors.New(causeIn(loss.Reason)))
+	if taken(loss.Reason) || !s.roster.Needed { // otherwise lose records it
+		s.record.Worker(event.WorkerLost, name, loss.Worker.Node, causeIn(loss.Reason))
+	}
 	if taken(loss.Reason) {
 		s.roster.lost, s.roster.whose = now, name
 		return false

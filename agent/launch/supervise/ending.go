@@ -42,22 +42,22 @@ const (
 	phaseOver            // a signal came after the command had ended by itself, or no worker came in time
 )
 
-// event is something that may change the phase.
-type event int
+// turn is something that may change the phase.
+type turn int
 
 const (
-	eventStop     event = iota // SIGTERM or SIGINT while the command runs
-	eventLost                  // a worker is lost
-	eventTrouble               // a daemon, a session or a rank has ended badly
-	eventHang                  // a hang, a broken progress rule, or ranks that outlast others
-	eventRestart               // we want the command to end
-	eventGoing                 // a worker was told to stop from outside
-	eventStopLate              // SIGTERM or SIGINT after the command's end, or no worker came in time
+	eventStop     turn = iota // SIGTERM or SIGINT while the command runs
+	eventLost                 // a worker is lost
+	eventTrouble              // a daemon, a session or a rank has ended badly
+	eventHang                 // a hang, a broken progress rule, or ranks that outlast others
+	eventRestart              // we want the command to end
+	eventGoing                // a worker was told to stop from outside
+	eventStopLate             // SIGTERM or SIGINT after the command's end, or no worker came in time
 )
 
 // transition returns the phase after an event. reschedule reports whether the event from now on
 // decides when the command gets which signal.
-func (p phase) transition(e event) (next phase, reschedule bool) {
+func (p phase) transition(e turn) (next phase, reschedule bool) {
 	switch e {
 	case eventStop:
 		return p.afterStop(), p != phaseOver
@@ -156,7 +156,7 @@ type ending struct {
 const SameSignal = 200 * time.Millisecond
 
 // enter handles an event. steps replace the schedule if the event decides it.
-func (e *ending) enter(ev event, steps ...step) (changed bool) {
+func (e *ending) enter(ev turn, steps ...step) (changed bool) {
 	e.phase, changed = e.phase.transition(ev)
 	if changed {
 		e.steps = steps

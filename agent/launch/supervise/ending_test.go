@@ -141,7 +141,7 @@ func TestPhases(t *testing.T) {
 		next       phase
 		reschedule bool
 	}
-	for from, row := range map[phase]map[event]move{
+	for from, row := range map[phase]map[turn]move{
 		phaseRuns: {eventStop: {phaseTold, true}, eventLost: {phaseLost, true}, eventTrouble: {phaseIll, true}, eventHang: {phaseIll, true},
 			eventRestart: {phaseRestart, true}, eventGoing: {phaseGoing, true}, eventStopLate: {phaseOver, false}},
 		phaseRestart: {eventStop: {phaseTold, true}, eventLost: {phaseLost, true}, eventTrouble: {phaseIll, true}, eventHang: {phaseIll, true},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/phrase"
@@ -36,6 +37,7 @@ func (s *Supervisor) onHang(h hang.Finding) (changed bool) {
 		return false
 	}
 	s.Hangs++
+	s.record.Note(event.Stalled, fmt.Sprintf("no output and no CPU use for %s", phrase.Seconds(s.cfg.HangAfter)), 0)
 	list := hang.Sitters(h.Scenes, s.Hang.LabelOf)
 	why := fmt.Sprintf("%s seems to hang: for %s nothing was printed and no rank used a processor", s.Name, phrase.Seconds(s.cfg.HangAfter))
 	s.voice.Warn("%s", why)

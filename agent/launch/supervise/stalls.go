@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/report"
@@ -80,6 +81,7 @@ func (s *Supervisor) onVerdict(v progress.Verdict) (changed bool) {
 		return false
 	}
 	s.voice.Warn("%s", why)
+	s.record.Note(event.Stalled, why, 0)
 	if v.Kind == progress.Absent {
 		s.voice.Hint("if the program buffers its output, set PYTHONUNBUFFERED=1 or use stdbuf -oL; --first-within allows for a slow start")
 	}

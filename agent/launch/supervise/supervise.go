@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/launch/wait"
@@ -40,6 +41,7 @@ func (s *Supervisor) Watch(ctx context.Context) {
 	due := time.NewTimer(time.Hour)
 	defer due.Stop()
 	rearm := func(changed bool) {
+		s.recordStop()
 		if wait := s.ending.wait(); changed && wait >= 0 {
 			due.Reset(wait)
 		}
@@ -178,6 +180,7 @@ func (s *Supervisor) lose(l verdict.Lost) bool {
 	delete(s.unsure, l.Worker)
 	if s.tally.Lose(l) {
 		s.voice.Warn("worker %s lost: %s", l.Worker, l.Cause)
+		s.record.Worker(event.WorkerLost, l.Worker, s.nodeOf(l.Worker), l.Cause)
 	}
 	return !s.Group && s.ending.onLost(s.cfg.Grace)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/network"
+	"github.com/musterhq/muster/agent/launch/record"
 	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/agent/launch/stall"
 	"github.com/musterhq/muster/agent/launch/tally"
@@ -42,6 +43,7 @@ type Config struct {
 	Links    *fleet.Links
 	Tally    *tally.Tally
 	Voice    *console.Voice
+	Record   *record.Log // nil: record nothing
 	Signals  <-chan os.Signal
 	Workers  []rendezvous.Worker
 	Pods     <-chan rendezvous.Snapshot // nil without a cluster
@@ -60,6 +62,7 @@ type Supervisor struct {
 	links      *fleet.Links
 	tally      *tally.Tally
 	voice      *console.Voice
+	record     *record.Log
 	pods       <-chan rendezvous.Snapshot // nil without a cluster
 	signals    <-chan os.Signal
 	started    []rendezvous.Worker
@@ -79,7 +82,7 @@ type Supervisor struct {
 
 // New returns a supervisor of workers without a command. The workers stay the same; see Enroll.
 func New(c Config) *Supervisor {
-	s := &Supervisor{cfg: c.Settings, links: c.Links, tally: c.Tally, voice: c.Voice, signals: c.Signals, started: c.Workers, pods: c.Pods, last: c.Seen, trouble: c.Trouble,
+	s := &Supervisor{cfg: c.Settings, links: c.Links, tally: c.Tally, voice: c.Voice, record: c.Record, signals: c.Signals, started: c.Workers, pods: c.Pods, last: c.Seen, trouble: c.Trouble,
 		byHand: c.ByHand, doubts: doubts{statusWait: c.StatusWait}}
 	s.membership = fixed{s}
 	s.begin()
@@ -129,6 +132,7 @@ type Findings struct {
 type course struct {
 	ending    ending
 	counted   <-chan int       // gets how many ranks a stop asks, for a message; nil: no message is due
+	recorded  bool             // the beginning of its end was recorded
 	goingDown *fleet.GoingDown // the worker for which the command was stopped; nil: none
 }
 

@@ -1,0 +1,89 @@
+//go:build linux
+
+package launch
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/agent/check"
+	"github.com/musterhq/muster/agent/event"
+	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/agent/launch/record"
+	"github.com/musterhq/muster/agent/outfile"
+	"github.com/musterhq/muster/exec/build"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// beginRecord opens the record of events. A run does not need it, unless the user wants its file.
+func (r *runner) beginRecord() {
+	var err error
+	if r.record, err = record.Open(r.place.Base, r.id); err != nil {
+		r.log.Warn("cannot record events", "error", err)
+		return
+	}
+	r.record.Note(event.RunStarted, build.Version(), r.cfg.Most())
+}
+
+// endRecord completes the record with the result of the run, and copies it to the file of --events.
+func (r *runner) endRecord(path string, code int, why string) {
+	code, why = r.settleCode(code, why)
+	r.record.Note(event.RunEnded, why, code)
+	r.record.Close()
+	if path == "" || r.record == nil {
+		return
+	}
+	text, err := r.record.Text()
+	if err == nil {
+		err = outfile.Write(path, text, event.Ours)
+	}
+	if err != nil {
+		r.unwritten(fmt.Errorf("write events: %w", err))
+	}
+}
+
+// recordStart records which workers take part in an attempt that starts.
+func (r *runner) recordStart(workers []rendezvous.Worker) {
+	for _, w := range workers {
+		r.record.Worker(event.CommandStarted, w.Name, w.Node, "")
+	}
+}
+
+// recordRankEnd records the end of a process of a group.
+func (r *runner) recordRankEnd(planned plan.Plan, g *group.Group, e group.End) {
+	rank, how, label := event.NoRank, phrase.HowEnded(e.Exit.Code, e.Exit.Signal), g.Label(e.Process)
+	if e.Process < len(planned.Processes) {
+		rank = planned.Processes[e.Process].Rank
+	}
+	if e.Err != nil {
+		how = phrase.OneLine(e.Err)
+	}
+	if rank < 0 {
+		how = label + " " + how
+	}
+	r.record.Rank(time.Now(), event.RankEnded, g.Worker(e.Process), rank, how)
+}
+
+// recordChecked records the result of a preflight.
+func (r *runner) recordChecked(found []check.Finding) {
+	for _, f := range found {
+		if f.Verdict == check.Fail || f.Verdict == check.Warn {
+			r.record.Worker(event.CheckProblem, cmp.Or(f.Worker, f.Of), f.Node, f.Check+": "+f.Found)
+		}
+	}
+	r.record.Note(event.Checked, "", 0)
+}
+
+// recordReplaced records that new pods have the places of these workers. Spares are recorded by
+// seat.
+func (r *runner) recordReplaced(gone []string) {
+	if r.seats != nil {
+		return
+	}
+	for _, name := range gone {
+		r.record.Worker(event.Replaced, name, "", "a new pod")
+	}
+}
