@@ -1,0 +1,12 @@
+// Package timeline says where the time of a run went: it turns events into phases for each worker.
+//
+//	timeline.go  Build: from events to the spans of each worker
+//	state.go     what is known of a worker and of the run, and the phase that follows from it
+//	phase.go     the phases, each with a sentence
+//	slowest.go   the slowest worker of each phase, and its cause
+//	text.go      the view for a terminal; json.go and chrome.go for programs
+//
+// Guarantees: each worker is in exactly one phase at each moment, so its spans add up to the wall
+// time exactly. What the events do not tell is Unknown. The package is pure: it reads no clock and
+// no file.
+package timeline

@@ -1,0 +1,194 @@
+package timeline
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+const (
+	// mostRows is the number of bars, so that all fits a screen.
+	mostRows = 10
+	// leastBar is the width of a bar with long names, and longestName that of a name, in characters.
+	leastBar, longestName = 30, 28
+	// leastShare is the part of the time of all workers below which a phase is not listed: 1 of 1,000.
+	leastShare = 1000
+	// mostCause is the length of a cause in characters.
+	mostCause = 100
+)
+
+// Text returns the view for a terminal of this width in characters: a bar for each of the slowest
+// workers, the phases, and the slowest worker of each.
+func (t *Timeline) Text(width int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", t.summary())
+	if len(t.Workers) == 0 {
+		return b.String()
+	}
+	rows, rest := t.rows()
+	name := 0
+	for _, w := range rows {
+		name = max(name, min(utf8.RuneCountInString(w.Name), longestName))
+	}
+	size := max(leastBar, width-name-1)
+	end := seconds(t.Wall())
+	fmt.Fprintf(&b, "%*s 0%*s\n", name, "", size-1, end)
+	for _, w := range rows {
+		fmt.Fprintf(&b, "%-*s %s\n", name, short(w.Name, longestName), t.bar(w, size))
+	}
+	if rest > 0 {
+		fmt.Fprintf(&b, "%*s and %s, which started sooner\n", name, "", count(rest, "more worker"))
+	}
+	fmt.Fprintf(&b, "\n%s", t.legend())
+	if t.Dropped > 0 {
+		fmt.Fprintf(&b, "%s could not be written in time, so this view is not complete\n", count(t.Dropped, "event"))
+	}
+	return b.String()
+}
+
+// summary returns the first line.
+func (t *Timeline) summary() string {
+	line := count(len(t.Workers), "worker") + ", " + seconds(t.Wall())
+	if n := len(t.Attempts); n > 1 {
+		line += ", " + count(n, "attempt")
+	}
+	if !t.Over {
+		return line + ", not ended"
+	}
+	line += fmt.Sprintf(", exit code %d", t.Exit)
+	if t.Why != "" {
+		line += ": " + short(t.Why, mostCause)
+	}
+	return line
+}
+
+// rows returns the workers that are shown: those that ran the least, the slowest first. rest is the
+// number of the others.
+func (t *Timeline) rows() (rows []*Worker, rest int) {
+	idle := map[*Worker]time.Duration{}
+	for i := range t.Workers {
+		w := &t.Workers[i]
+		rows = append(rows, w)
+		spent := w.Spent()
+		for _, a := range Table() {
+			if !a.Shared {
+				idle[w] += spent[a.Phase]
+			}
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b *Worker) int { return cmp.Compare(idle[b], idle[a]) })
+	if len(rows) > mostRows {
+		rows, rest = rows[:mostRows], len(rows)-mostRows
+	}
+	return rows, rest
+}
+
+// bar returns one character for each part of the wall time: the phase that takes most of it.
+func (t *Timeline) bar(w *Worker, size int) string {
+	line := make([]byte, size)
+	next := 0
+	for i := range line {
+		from, to := t.at(i, size), t.at(i+1, size)
+		best, most := Unknown, time.Duration(-1)
+		for j := next; j < len(w.Spans) && w.Spans[j].From.Before(to); j++ {
+			s := w.Spans[j]
+			if took := earlier(s.To, to).Sub(later(s.From, from)); took > most {
+				best, most = s.Phase, took
+			}
+			if !s.To.After(to) {
+				next = j
+			}
+		}
+		line[i] = of(best).Mark
+	}
+	return string(line)
+}
+
+// at returns the time at a place of a bar.
+func (t *Timeline) at(place, size int) time.Time {
+	return t.From.Add(time.Duration(float64(t.Wall()) * float64(place) / float64(size)))
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// legend returns a line for each phase that takes time: its mark, its share of the time of all
+// workers, and its slowest worker.
+func (t *Timeline) legend() string {
+	spent, all := map[Phase]time.Duration{}, time.Duration(0)
+	for i := range t.Workers {
+		for p, took := range t.Workers[i].Spent() {
+			spent[p] += took
+			all += took
+		}
+	}
+	var b strings.Builder
+	for _, a := range Table() {
+		if spent[a.Phase]*leastShare < all {
+			continue
+		}
+		line := fmt.Sprintf("%c %-10s %5.1f%%", a.Mark, a.Phase, 100*float64(spent[a.Phase])/float64(all))
+		i := slices.IndexFunc(t.Slowest, func(s Slowest) bool { return s.Phase == a.Phase })
+		if i >= 0 {
+			line += "  " + t.Slowest[i].sentence(len(t.Workers))
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
+// sentence says which worker was the slowest, of how many, and why.
+func (s Slowest) sentence(workers int) string {
+	text := s.Worker
+	if s.Node != "" {
+		text += " on " + s.Node
+	}
+	text += " " + seconds(s.Took)
+	if workers > 1 {
+		text = "slowest: " + text + ", median " + seconds(s.Median)
+	}
+	if s.Cause != "" {
+		text += ": " + short(s.Cause, mostCause)
+	}
+	return text
+}
+
+// seconds returns a duration for people.
+func seconds(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	case d < 10*time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// short returns text in at most n characters.
+func short(text string, n int) string {
+	if utf8.RuneCountInString(text) <= n {
+		return text
+	}
+	return string([]rune(text)[:n-3]) + "..."
+}
