@@ -66,7 +66,7 @@ func Table() []About {
 		{Linked, OfWorker, "The launcher's link to the worker was connected for the first time.", ""},
 		{AllLinked, OfRun, "Every worker that the next attempt needs has answered. The count is their number.", ""},
 		{CheckStarted, OfRun, "The preflight has begun to check workers and their network.", ""},
-		{CheckProblem, OfWorker, "A check of the preflight has found a problem.", "finding"},
+		{CheckProblem, OfWorker, "A check of the preflight has found a problem. Without a worker, no single one is to blame.", "finding"},
 		{Checked, OfRun, "The preflight has ended.", ""},
 		{CommandStarted, OfWorker, "An attempt of the command has started, and the worker takes part in it.", ""},
 		{FirstLine, OfRank, "The rank has printed something for the first time in this attempt. Ranks of mpirun do not have this event.", ""},

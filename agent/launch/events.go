@@ -3,7 +3,6 @@
 package launch
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -71,7 +70,11 @@ func (r *runner) recordRankEnd(planned plan.Plan, g *group.Group, e group.End) {
 func (r *runner) recordChecked(found []check.Finding) {
 	for _, f := range found {
 		if f.Verdict == check.Fail || f.Verdict == check.Warn {
-			r.record.Worker(event.CheckProblem, cmp.Or(f.Worker, f.Of), f.Node, f.Check+": "+f.Found)
+			what := f.Check + ": " + f.Found
+			if f.Worker == "" && f.Of != "" {
+				what = f.Of + ": " + what
+			}
+			r.record.Worker(event.CheckProblem, f.Worker, f.Node, what)
 		}
 	}
 	r.record.Note(event.Checked, "", 0)

@@ -19,6 +19,20 @@ type Slowest struct {
 	Cause  string        // "": unknown
 }
 
+// worstFinding returns the first problem that the preflight found, which is the worst, as the entry
+// for Checking. All workers are checked together, so none of them is the slowest.
+func worstFinding(t *Timeline) (s Slowest, found bool) {
+	for i := range t.Workers {
+		w := &t.Workers[i]
+		if w.Name != t.problem.Worker {
+			continue
+		}
+		spent := w.Spent()[Checking]
+		return Slowest{Phase: Checking, Worker: w.Name, Node: w.Node, Took: spent, Median: spent, Cause: t.problem.Detail}, true
+	}
+	return s, false
+}
+
 // slowest returns the slowest worker of each phase that some worker was in, except shared phases.
 func slowest(t *Timeline) (all []Slowest) {
 	spent := make([]map[Phase]time.Duration, len(t.Workers))
@@ -26,6 +40,9 @@ func slowest(t *Timeline) (all []Slowest) {
 		spent[i] = t.Workers[i].Spent()
 	}
 	for _, a := range Table() {
+		if s, found := worstFinding(t); a.Phase == Checking && found {
+			all = append(all, s)
+		}
 		if a.Shared {
 			continue
 		}

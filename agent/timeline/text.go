@@ -153,6 +153,9 @@ func (t *Timeline) legend() string {
 
 // sentence says which worker was the slowest, of how many, and why.
 func (s Slowest) sentence(workers int) string {
+	if s.Phase == Checking {
+		return "found on " + s.Worker + ": " + short(s.Cause, mostCause)
+	}
 	text := s.Worker
 	if s.Node != "" {
 		text += " on " + s.Node

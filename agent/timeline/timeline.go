@@ -17,6 +17,8 @@ type Timeline struct {
 	Exit     int    // its exit code
 	Why      string // the cause, if it failed
 	Dropped  int    // events that the record does not have
+
+	problem event.Event // the worst finding of the preflight about one worker
 }
 
 // Worker is what one worker did.
@@ -219,6 +221,10 @@ func (b *builder) note(e event.Event) {
 		}
 	case event.RunEnded:
 		t.Over, t.Exit, t.Why = true, e.Count, e.Detail
+	case event.CheckProblem:
+		if t.problem.Worker == "" {
+			t.problem = e
+		}
 	case event.Dropped:
 		t.Dropped += e.Count
 	}

@@ -87,7 +87,14 @@ func TestSlowestIsNamedWithItsCause(t *testing.T) {
 	require.Equal(t, Slowest{Pulling, "w-1", "n-2", 20 * time.Second, 0, `Pulling image "big"`}, all[Pulling])
 	require.Equal(t, "w-2", all[Linking].Worker)
 	require.Equal(t, "gone", all[Lost].Cause)
+	require.NotContains(t, all, Checking)
 	require.NotContains(t, all, Waiting, "a worker waits long because another one is slow")
+}
+
+// TestFindingIsNamed checks that a slow pair of workers is named, with the worst finding.
+func TestFindingIsNamed(t *testing.T) {
+	line := Build(append(launch(), detailed(at(35.5, event.CheckProblem, ""), 0, "gang: missing"), detailed(at(35.6, event.CheckProblem, "w-0"), 0, "round-trip: 12 ms"), detailed(at(35.7, event.CheckProblem, "w-1"), 0, "clock: off")), time.Time{})
+	require.Contains(t, line.Text(80), "c checking     2.1%  found on w-0: round-trip: 12 ms\n")
 }
 
 // TestBeginOfTheWallTime checks that pods that already ran when the launcher started do not lengthen

@@ -19,7 +19,7 @@ const help = `Usage:
   agent rsh HOST COMMAND...         run a command on a worker, as ssh does
   agent install DIR                 copy the agent into DIR
   agent ready | attach | version
-  agent submit | list | get | logs | stacks | doctor | scale | delete | prune | top
+  agent submit | list | get | logs | stacks | timeline | doctor | scale | delete | prune | top
                                     manage jobs in a cluster, from anywhere
 
 Examples:

@@ -17,6 +17,7 @@ const (
   logs      print a job's log: agent logs -f NAME
   attach    open a shell in a job's launcher, or in a worker
   stacks    show where each rank is; in a launcher, omit the job's name
+  timeline  show where the time of a run went, by worker and phase
   doctor    check the cluster, a job and its workers, and name what fails first
   scale     change the number of workers
   delete    delete jobs; prune deletes finished jobs

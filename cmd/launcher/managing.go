@@ -16,7 +16,7 @@ import (
 func managing(streams Streams) []*cobra.Command {
 	return []*cobra.Command{
 		newSubmit(streams), newList(streams), completesJobs(newGet(streams), false), completesJobs(newLogs(streams), false),
-		completesJobs(newAttach(streams), false), completesJobs(newStacks(streams), false), completesJobs(newDoctor(streams), false), completesJobs(newScale(streams), false),
+		completesJobs(newAttach(streams), false), completesJobs(newStacks(streams), false), completesJobs(newDoctor(streams), false), newTimeline(streams), completesJobs(newScale(streams), false),
 		completesJobs(newDelete(streams), true), newPrune(streams), newTop(streams),
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"strconv"
@@ -32,30 +33,36 @@ func newStacks(streams Streams) *cobra.Command {
 		if len(args) == 0 || isNumber(args[0]) {
 			return stacksHere(streams, args)
 		}
-		nothing, err := os.Open(os.DevNull)
-		if err != nil {
-			return err
-		}
-		defer nothing.Close()
-		api, err := open(where)
-		if err != nil {
-			return err
-		}
-		err = api.Attach(cmd.Context(), jobs.Attach{Job: args[0], Launcher: true, In: nothing, Out: streams.Out.file, Err: streams.Err.file,
-			Argv: append([]string{names.AgentPath, "stacks"}, args[1:]...)})
-		var exit *terminal.ExitError
-		switch {
-		case errors.As(err, &exit):
-			return exitCode(exit.Code)
-		case err != nil && failure.CodeOf(err) == names.ExitBug:
-			return failure.New(names.ExitNoCluster, "", "%w", err)
-		}
-		return err
+		return runInLauncher(cmd.Context(), streams, where, args[0], append([]string{"stacks"}, args[1:]...)...)
 	}
 	var groups []group
 	whereFlags(addGroup(&groups, "the cluster"), &where)
 	bindGroups(cmd, groups)
 	return cmd
+}
+
+// runInLauncher runs the agent in the pod of a job's launcher, and passes on what it prints and its
+// exit code.
+func runInLauncher(ctx context.Context, streams Streams, where jobs.Where, job string, args ...string) error {
+	nothing, err := os.Open(os.DevNull)
+	if err != nil {
+		return err
+	}
+	defer nothing.Close()
+	api, err := open(where)
+	if err != nil {
+		return err
+	}
+	err = api.Attach(ctx, jobs.Attach{Job: job, Launcher: true, In: nothing, Out: streams.Out.file, Err: streams.Err.file,
+		Argv: append([]string{names.AgentPath}, args...)})
+	var exit *terminal.ExitError
+	switch {
+	case errors.As(err, &exit):
+		return exitCode(exit.Code)
+	case err != nil && failure.CodeOf(err) == names.ExitBug:
+		return failure.New(names.ExitNoCluster, "", "%w", err)
+	}
+	return err
 }
 
 // isNumber distinguishes a rank from a job's name, which begins with a letter.

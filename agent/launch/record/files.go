@@ -88,16 +88,17 @@ func isLive(path string) bool {
 	return errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
 
-// Newest returns the path of the newest file here, or "". A run that has not ended comes first.
-func Newest() string {
+// Newest returns the path of the newest file here, or "". A run that has not ended comes first; live
+// reports whether it is one.
+func Newest() (path string, live bool) {
 	all := list(rundir.Candidates()...)
 	if len(all) == 0 {
-		return ""
+		return "", false
 	}
-	if i := slices.IndexFunc(all, func(f one) bool { return isLive(f.path) }); i > 0 {
-		return all[i].path
+	if i := slices.IndexFunc(all, func(f one) bool { return isLive(f.path) }); i >= 0 {
+		return all[i].path, true
 	}
-	return all[0].path
+	return all[0].path, false
 }
 
 // Load returns the events in the file of a run, with those of its old segment.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/event"
+	"github.com/musterhq/muster/agent/timeline"
 )
 
 // Events lists the kinds of events.
@@ -17,6 +18,16 @@ func Events() (string, error) {
 			return "", fmt.Errorf("event %s has no sentence", a.Kind)
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", a.Kind, a.Of, cell(a.Means), cell(cmp.Or(a.Detail, "none")))
+	}
+	return b.String(), nil
+}
+
+// Phases lists the phases of a timeline.
+func Phases() (string, error) {
+	var b strings.Builder
+	b.WriteString("| mark | phase | the worker is in it while |\n|---|---|---|\n")
+	for _, a := range timeline.Table() {
+		fmt.Fprintf(&b, "| `%c` | %s | %s |\n", a.Mark, a.Phase, cell(a.Means))
 	}
 	return b.String(), nil
 }

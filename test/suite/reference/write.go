@@ -38,6 +38,7 @@ func parts(root string) []part {
 		{"docs/reference/labels.md", "gangs", table(gangs(), "label or annotation")},
 		{"docs/reference/metrics.md", "metrics", Metrics},
 		{"docs/reference/events.md", "events", Events},
+		{"docs/guides/timeline.md", "phases", Phases},
 		{"docs/reference/doctor.md", "cluster", checks(check.OfCluster)},
 		{"docs/reference/doctor.md", "worker", checks(check.OfWorker)},
 		{"docs/reference/doctor.md", "workers", checks(check.OfAll)},

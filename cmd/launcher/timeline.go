@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/musterhq/muster/agent/event"
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/jobs"
+	"github.com/musterhq/muster/agent/timeline"
+)
+
+const timelineHelp = `usage: agent timeline [FILE | JOB] [-o json|chrome]
+
+Shows where the time of a run went: a bar for each worker by phase, and the slowest worker of each
+phase. FILE is a file of agent run --events. With JOB it asks the launcher of that job, which must
+still be there. Without both it shows the newest run in this container or on this machine.
+
+  agent timeline
+  agent timeline bert
+  agent timeline events.jsonl
+  agent timeline events.jsonl -o chrome >trace.json    open it at ui.perfetto.dev`
+
+// usualWidth is the width of the view in characters if standard output is no terminal.
+const usualWidth = 80
+
+type timelineFlags struct {
+	where  jobs.Where
+	output string
+}
+
+func newTimeline(streams Streams) *cobra.Command {
+	f := &timelineFlags{}
+	cmd := &cobra.Command{Use: "timeline [flags] [FILE|JOB]", Short: "show where the time of a run went", Long: timelineHelp}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args, streams) }
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return jobNames(cmd), cobra.ShellCompDirectiveDefault
+	}
+	var groups []group
+	addGroup(&groups, "output").StringVarP(&f.output, "output", "o", "", "print in `FORMAT`: json, or chrome for Perfetto")
+	whereFlags(addGroup(&groups, "the cluster"), &f.where)
+	bindGroups(cmd, groups)
+	return cmd
+}
+
+func (f *timelineFlags) run(cmd *cobra.Command, args []string, streams Streams) error {
+	if err := failure.OneOf("-o", f.output, "json", "chrome", ""); err != nil {
+		return err
+	}
+	switch {
+	case len(args) > 1:
+		return failure.Usage(cmd.CommandPath()+" "+args[0], "%s: want one file or job, not %d", cmd.CommandPath(), len(args))
+	case len(args) == 1 && !isFile(args[0]):
+		return f.ofJob(cmd.Context(), streams, args[0])
+	}
+	path := ""
+	if len(args) == 1 {
+		path = args[0]
+	}
+	text, name, live, err := eventsAt(path)
+	if err != nil {
+		return err
+	}
+	events, skipped, err := event.Read(bytes.NewReader(text))
+	if err != nil {
+		return failure.Usage("agent run --events=FILE writes such a file", "read events: %s: %w", name, err)
+	}
+	if skipped > 0 {
+		sayer(streams.Err)("%s: lines that are no events, as a crash leaves them: %d", name, skipped)
+	}
+	var until time.Time
+	if live {
+		until = time.Now()
+	}
+	return f.print(streams, timeline.Build(events, until))
+}
+
+// ofJob asks the agent in the pod of a job's launcher.
+func (f *timelineFlags) ofJob(ctx context.Context, streams Streams, name string) error {
+	api, err := open(f.where)
+	if err != nil {
+		return err
+	}
+	job, err := api.Job(ctx, name)
+	if err != nil {
+		return err
+	}
+	if job.Spec.Launcher == nil {
+		return failure.Usage(api.Line("get "+name)+" shows its status and its pods", "%s has no launcher: only a launcher records events", name)
+	}
+	verb := []string{"timeline"}
+	if f.output != "" {
+		verb = append(verb, "-o", f.output)
+	}
+	return runInLauncher(ctx, streams, f.where, name, verb...)
+}
+
+// isFile reports whether a word names a file, and not a job.
+func isFile(word string) bool {
+	info, err := os.Stat(word)
+	return err == nil && !info.IsDir() || strings.ContainsAny(word, "./\\")
+}
+
+// eventsAt returns the events in a file, or those of the newest run here if path is "". name is that of
+// the file. live reports whether its run goes on.
+func eventsAt(path string) (text []byte, name string, live bool, err error) {
+	if path == "" {
+		text, name, live, err = eventsHere()
+	} else {
+		name = path
+		text, err = os.ReadFile(path)
+	}
+	var perr *os.PathError
+	if errors.As(err, &perr) {
+		err = failure.Usage("name the file of agent run --events=FILE, or a job", "read events: %w", err)
+	}
+	return text, name, live, err
+}
+
+func (f *timelineFlags) print(streams Streams, t *timeline.Timeline) error {
+	var text []byte
+	var err error
+	switch f.output {
+	case "json":
+		text, err = t.JSON()
+	case "chrome":
+		text, err = t.Chrome()
+	default:
+		width, _, werr := term.GetSize(int(streams.Out.Fd()))
+		if werr != nil || width <= 0 {
+			width = usualWidth
+		}
+		_, err = fmt.Fprint(streams.Out, failure.Visible(t.Text(width)))
+		return err
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(streams.Out, "%s\n", text)
+	}
+	return err
+}
