@@ -75,7 +75,7 @@ func Table() []About {
 		{Stalled, OfRun, "The run seems to hang, or has broken a progress rule.", "what was seen"},
 		{Saved, OfRun, "The attempt has written a file that matches --progress-file. The time is that of the newest file.", ""},
 		{StopAsked, OfRun, "The launcher has begun to stop the command.", "cause"},
-		{RankEnded, OfRank, "The rank has ended.", "how it ended"},
+		{RankEnded, OfRank, "The rank has ended. Of the ranks of mpirun that end with 0, only the first on each worker has this event.", "how it ended"},
 		{WorkerLost, OfWorker, "The worker was given up.", "cause"},
 		{AttemptEnded, OfRun, "The attempt has ended. The count is its exit code.", "cause, if it failed"},
 		{Restart, OfRun, "The launcher prepares this attempt, after another one.", "decision"},

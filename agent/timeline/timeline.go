@@ -60,8 +60,8 @@ func (w *Worker) Spent() map[Phase]time.Duration {
 	return spent
 }
 
-// Build returns the timeline of the last run in events. until is the current time for a run that goes
-// on; zero: the time of the last event is its end. It is zero-length without events.
+// Build returns the timeline of the last run in events. until is when the launcher of a run
+// without an end was last seen alive; zero: at the last event. It has no length without events.
 //
 // The wall time begins with the launcher. If a pod had not started then, it begins when the pod was
 // created.

@@ -68,7 +68,7 @@ func (f *timelineFlags) run(cmd *cobra.Command, args []string, streams Streams) 
 	if len(args) == 1 {
 		path = args[0]
 	}
-	text, name, live, err := eventsAt(path)
+	text, name, until, err := eventsAt(path)
 	if err != nil {
 		return err
 	}
@@ -78,10 +78,6 @@ func (f *timelineFlags) run(cmd *cobra.Command, args []string, streams Streams) 
 	}
 	if skipped > 0 {
 		sayer(streams.Err)("%s: lines that are no events, as a crash leaves them: %d", name, skipped)
-	}
-	var until time.Time
-	if live {
-		until = time.Now()
 	}
 	return f.print(streams, timeline.Build(events, until))
 }
@@ -113,10 +109,10 @@ func isFile(word string) bool {
 }
 
 // eventsAt returns the events in a file, or those of the newest run here if path is "". name is that of
-// the file. live reports whether its run goes on.
-func eventsAt(path string) (text []byte, name string, live bool, err error) {
+// the file. until is when the launcher was last seen alive, if that is known.
+func eventsAt(path string) (text []byte, name string, until time.Time, err error) {
 	if path == "" {
-		text, name, live, err = eventsHere()
+		text, name, until, err = eventsHere()
 	} else {
 		name = path
 		text, err = os.ReadFile(path)
@@ -125,7 +121,7 @@ func eventsAt(path string) (text []byte, name string, live bool, err error) {
 	if errors.As(err, &perr) {
 		err = failure.Usage("name the file of agent run --events=FILE, or a job", "read events: %w", err)
 	}
-	return text, name, live, err
+	return text, name, until, err
 }
 
 func (f *timelineFlags) print(streams Streams, t *timeline.Timeline) error {

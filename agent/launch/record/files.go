@@ -88,17 +88,17 @@ func isLive(path string) bool {
 	return errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
 
-// Newest returns the path of the newest file here, or "". A run that has not ended comes first; live
-// reports whether it is one.
-func Newest() (path string, live bool) {
+// Newest returns the path of the newest file here, or "". A run that has not ended comes first. until
+// is when its launcher was last seen alive.
+func Newest() (path string, until time.Time) {
 	all := list(rundir.Candidates()...)
 	if len(all) == 0 {
-		return "", false
+		return "", until
 	}
 	if i := slices.IndexFunc(all, func(f one) bool { return isLive(f.path) }); i >= 0 {
-		return all[i].path, true
+		return all[i].path, time.Now()
 	}
-	return all[0].path, false
+	return all[0].path, all[0].at
 }
 
 // Load returns the events in the file of a run, with those of its old segment.

@@ -22,8 +22,8 @@ type podsSeen struct {
 
 // noted is what has been noted of one pod.
 type noted struct {
-	created, scheduled, pulling, pulled bool
-	starts                              int32 // starts of the container
+	created, queued, scheduled, pulling, pulled bool
+	starts                                      int32 // starts of the container
 }
 
 // Pods notes the changes in a snapshot of the workers' pods. pick returns the worker's container in
@@ -57,9 +57,10 @@ func (l *Log) pod(pod *corev1.Pod, pick rendezvous.Containers, n *noted) {
 		l.WorkerAt(pod.CreationTimestamp.Time, event.PodCreated, pod.Name, "", "")
 	}
 	node := pod.Spec.NodeName
+	n.queued = n.queued || node == ""
 	if !n.scheduled && node != "" {
 		n.scheduled = true
-		l.WorkerAt(scheduledAt(pod), event.PodScheduled, pod.Name, node, "")
+		l.WorkerAt(scheduledAt(pod, n.queued), event.PodScheduled, pod.Name, node, "")
 	}
 	name, err := pick.Pick(pod)
 	if err != nil {
@@ -74,12 +75,16 @@ func (l *Log) pod(pod *corev1.Pod, pick rendezvous.Containers, n *noted) {
 	}
 }
 
-// scheduledAt returns when the pod was scheduled. A pod that names its node has no such condition.
-func scheduledAt(pod *corev1.Pod) time.Time {
+// scheduledAt returns when the pod was scheduled. A pod whose template names its node has no such
+// condition. queued means that the pod was seen without a node before.
+func scheduledAt(pod *corev1.Pod, queued bool) time.Time {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
 			return c.LastTransitionTime.Time
 		}
+	}
+	if queued {
+		return time.Now()
 	}
 	return pod.CreationTimestamp.Time
 }

@@ -24,6 +24,9 @@ const (
 	smallSegment = 256 << 10
 	// mostPending bounds the queue in bytes: more than 1,000 pods make at once.
 	mostPending = 1 << 20
+	// touchEvery is how often the file shows that the launcher lives, for the end of a timeline after
+	// a crash.
+	touchEvery = 10 * time.Second
 )
 
 // Log records the events of one run. Its methods may be called from any goroutine.
@@ -33,6 +36,8 @@ type Log struct {
 	wake chan struct{}
 	done chan struct{} // closed when the writer has ended
 	pods podsSeen
+
+	touchEvery time.Duration
 
 	mu      sync.Mutex
 	pending []byte // lines that are not written yet
@@ -49,7 +54,7 @@ type Log struct {
 // run's. The caller must call Close.
 func Open(dir, id string) (*Log, error) {
 	clean(dir)
-	l := &Log{path: pathOf(dir, id), most: sizeIn(dir), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	l := &Log{path: pathOf(dir, id), most: sizeIn(dir), wake: make(chan struct{}, 1), done: make(chan struct{}), touchEvery: touchEvery}
 	var err error
 	if l.file, err = create(l.path); err != nil {
 		return nil, fmt.Errorf("record events: %w", err)
@@ -144,9 +149,16 @@ func (l *Log) Close() {
 // run writes what is queued until Close.
 func (l *Log) run() {
 	defer close(l.done)
-	defer l.file.Close()
-	for range l.wake {
-		l.flush()
+	defer func() { l.file.Close() }() // which may be another segment then
+	tick := time.NewTicker(l.touchEvery)
+	defer tick.Stop()
+	for open := true; open; {
+		select {
+		case _, open = <-l.wake:
+			l.flush()
+		case now := <-tick.C:
+			_ = os.Chtimes(l.path, now, now) // only a timeline after a crash needs it
+		}
 	}
 	l.flush()
 }

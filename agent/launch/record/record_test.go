@@ -173,10 +173,10 @@ func TestTornLineEndsWithTheNextOne(t *testing.T) {
 func TestOldRunsAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("MUSTER_DIR", dir)
-	newest := func(want string, lives bool) {
-		path, live := Newest()
+	newest := func(want string, live bool) {
+		path, until := Newest()
 		require.Equal(t, want, path)
-		require.Equal(t, lives, live)
+		require.Equal(t, live, time.Since(until) < 30*time.Second)
 	}
 	newest("", false)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "events-x.txt"), nil, 0o600))
@@ -190,6 +190,8 @@ func TestOldRunsAreRemoved(t *testing.T) {
 	}
 	last := open(t, dir, "last")
 	last.Close()
+	past := time.Now().Add(-time.Minute)
+	require.NoError(t, os.Chtimes(last.path, past, past))
 	left, err := filepath.Glob(filepath.Join(dir, "*"))
 	require.NoError(t, err)
 	var ids []string
@@ -202,6 +204,21 @@ func TestOldRunsAreRemoved(t *testing.T) {
 	at := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(live.path, at, at))
 	newest(last.path, false)
+}
+
+// TestFileShowsThatTheLauncherLives checks that the time of the file advances without events, so that
+// a timeline after a crash knows how long the launcher lived.
+func TestFileShowsThatTheLauncherLives(t *testing.T) {
+	l := idle(t)
+	l.touchEvery = time.Millisecond
+	past := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(l.path, past, past))
+	go l.run()
+	require.Eventually(t, func() bool {
+		info, err := os.Stat(l.path)
+		return err == nil && time.Since(info.ModTime()) < time.Minute
+	}, 10*time.Second, time.Millisecond)
+	l.Close()
 }
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
