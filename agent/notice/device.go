@@ -20,10 +20,15 @@ var brokenDevice = []string{
 var xid = lazyregexp.New(`NVRM: Xid \([^)]*\): (\d{1,4})\b`)
 
 // hardwareXids are errors that NVIDIA's catalog ascribes to hardware, and not to the application
-// (https://docs.nvidia.com/deploy/xid-errors): memory (48, 63, 64, 92, 94, 95, 140), NVLink (74), the
-// bus (79) and the GPU's own processor (119, 120). Some of them ask only for a restart of the process,
-// so that one alone says little about a node. 13, 31, 43 and 45 are the application's, and many others
-// are ambiguous.
+// (https://docs.nvidia.com/deploy/xid-errors). They are:
+//
+//   - memory: 48, 63, 64, 92, 94, 95, 140
+//   - NVLink: 74
+//   - the bus: 79
+//   - the GPU's own processor: 119, 120
+//
+// Some of them ask only for a restart of the process, so that one alone says little about a node.
+// Others stay out: 13, 31, 43 and 45 are the application's, and many are ambiguous.
 var hardwareXids = []int{48, 63, 64, 74, 79, 92, 94, 95, 119, 120, 140}
 
 // DeviceError returns the first of the lines that reports a broken device, or "" if there is none.

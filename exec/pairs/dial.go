@@ -123,7 +123,7 @@ func send(c net.Conn, most int64, limit time.Duration, to *wire.PairRecord) erro
 func expect(c net.Conn, want ...byte) error {
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(c, got); err != nil {
-		// Who closes before it has read the request after the token causes a reset.
+		// A peer that closes before it has read the request after the token causes a reset.
 		if errors.Is(err, io.EOF) || len(want) > 1 && errors.Is(err, syscall.ECONNRESET) {
 			return errors.New("the peer closed the connection: something else listens at its port")
 		}
