@@ -17,7 +17,9 @@ const (
 	// transfers is how many transfers each worker takes part in: it sends once, and receives once.
 	// sureTransfers is the same for a worker that looks slow, or whose peers did.
 	transfers     = 2
-	sureTransfers = 4
+	sureTransfers = 6
+	// mostTurns bounds the number of turns of workers that look slow.
+	mostTurns = 8
 )
 
 // listening returns the indices of workers that listen, in a random order.
@@ -91,8 +93,10 @@ func rounds(ports []int, fresh map[int]bool, seed uint64) []map[int][]int {
 	return list
 }
 
-// suspects decides with whom workers that look slow are measured again: in each round with another
-// worker that does not look slow, in both directions by turns. If most look slow, none has a peer.
+// suspects decides with whom workers that look slow are measured again: each with others that do not
+// look slow, in both directions by turns. Where pods share processors, transfers at the same time
+// slow each other. So workers take turns, and only beyond mostTurns several of them share one. If
+// most workers look slow, some have no peer.
 func suspects(ports []int, suspect map[int]bool, seed uint64) []map[int][]int {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	var slow, peers []int
@@ -103,17 +107,20 @@ func suspects(ports []int, suspect map[int]bool, seed uint64) []map[int][]int {
 			peers = append(peers, i)
 		}
 	}
+	slow = slow[:min(len(slow), len(peers))]
 	var list []map[int][]int
-	for round := range sureTransfers {
-		plan := map[int][]int{}
-		for n, i := range slow[:min(len(slow), len(peers))] {
-			from, to := i, peers[(n+round)%len(peers)]
-			if round%2 == 1 {
-				from, to = to, from
+	for transfer := range sureTransfers {
+		for turn := range min(len(slow), mostTurns) {
+			plan := map[int][]int{}
+			for n := turn; n < len(slow); n += mostTurns {
+				from, to := slow[n], peers[(n+transfer)%len(peers)]
+				if transfer%2 == 1 {
+					from, to = to, from
+				}
+				plan[from] = []int{to}
 			}
-			plan[from] = []int{to}
+			list = append(list, plan)
 		}
-		list = append(list, plan)
 	}
 	return list
 }

@@ -31,11 +31,8 @@ const (
 	listenLife  = 30 * time.Second
 	connectTime = time.Second // for one pair
 	dialTime    = 8 * time.Second
-	sendTime    = 50 * time.Millisecond // a transfer
-	// sendBytes is the most that a transfer sends. If a worker looks slow, sureBytes tell for sure: the
-	// start of a connection is slow, and weighs more in a short transfer.
-	sendBytes = 4 << 20
-	sureBytes = 16 << 20
+	sendTime    = 50 * time.Millisecond // a transfer, of at most sendBytes
+	sendBytes   = 4 << 20
 )
 
 // mostAsked bounds the number of workers that are asked at a time.
@@ -268,9 +265,9 @@ func (l *look) measure(ctx context.Context) []check.Pair {
 // fake reports whether the network of the workers is the memory of one machine.
 func (l *look) fake() bool { return l.q.Subjects[0].Worker.Fake }
 
-// again measures workers that look slow, with other peers and longer transfers.
+// again measures workers that look slow, with other peers and one after the other.
 func (l *look) again(ctx context.Context, slow []string) (pairs []check.Pair) {
-	ask := wire.AskDialRecord{Bytes: sureBytes, TransferMillis: sendTime.Milliseconds()}
+	ask := wire.AskDialRecord{Bytes: sendBytes, TransferMillis: sendTime.Milliseconds()}
 	if l.fake() {
 		ask = wire.AskDialRecord{}
 	}
