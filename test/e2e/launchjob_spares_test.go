@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -30,4 +31,27 @@ func TestLaunchJobSpares(t *testing.T) {
 	require.Equal(t, "reserve-worker-3", status.Replaced[0].Pod)
 	require.Zero(t, status.Replacements, "a spare is no restart")
 	require.Contains(t, s.logs("reserve-launcher"), "worker reserve-worker-3 failed its preflight (1 check): reserve-worker-4 takes its place")
+
+	asked := s.agent(cli(t), time.Minute, "timeline", "reserve", "-o", "json")
+	require.Zero(t, asked.code, asked.err)
+	var line struct {
+		Seconds float64
+		Workers []struct {
+			Worker, Node string
+			Phases       map[string]float64
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(asked.out), &line), asked.out)
+	require.Len(t, line.Workers, 5)
+	for _, w := range line.Workers {
+		sum := 0.0
+		for _, took := range w.Phases {
+			sum += took
+		}
+		require.InDelta(t, line.Seconds, sum, line.Seconds/100, asked.out)
+		require.NotEmpty(t, w.Node)
+		require.Equal(t, w.Worker != "reserve-worker-3", w.Phases["running"] > 0, asked.out)
+	}
+	require.Positive(t, line.Workers[3].Phases["spare"], asked.out)
+	require.Regexp(t, `"phase": "checking",\s+"worker": "reserve-worker-3"`, asked.out)
 }
