@@ -67,8 +67,8 @@ func (r *runner) vacate(workers []rendezvous.Worker, gone, given []string) map[s
 // parked for hours.
 const spareAnswers = 10 * time.Second
 
-// rejected asks workers that are about to take seats for an answer, and gives up those that do not
-// answer in time. It reports whether there were any.
+// rejected asks workers that are about to take seats for an answer. It gives up workers that do not
+// answer in time, and reports whether there were any.
 func (r *runner) rejected(ctx context.Context, workers []rendezvous.Worker) bool {
 	ctx, stop := context.WithTimeout(ctx, spareAnswers)
 	defer stop()

@@ -65,8 +65,8 @@ func (t *Timeline) summary() string {
 	return line
 }
 
-// rows returns the workers that are shown: those that ran the least, the slowest first. rest is the
-// number of the others.
+// rows returns the workers that are shown, which ran the least: the slowest first. rest is the number
+// of the others.
 func (t *Timeline) rows() (rows []*Worker, rest int) {
 	idle := map[*Worker]time.Duration{}
 	for i := range t.Workers {

@@ -89,7 +89,7 @@ func (f Failure) again(older v1alpha1.Replaced) bool {
 		(!f.Created.Before(older.Time.Truncate(time.Second)) || f.Time.Sub(older.Time.Time) >= sideBySide)
 }
 
-// Added returns the nodes that are excluded, without those that are not.
+// Added returns the nodes that are excluded now.
 func Added(nodes []Node) (added []v1alpha1.ExcludedNode) {
 	for _, n := range nodes {
 		if n.Refused == "" {

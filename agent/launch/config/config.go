@@ -32,7 +32,7 @@ type Selection struct {
 	Workers        int  `flag:"workers"`         // how many workers to wait for
 	LeastWorkers   int  `flag:"min-workers"`     // minimum of an elastic run; 0: all workers, not elastic
 	MostWorkers    int  `flag:"max-workers"`     // maximum of an elastic run; 0: Workers, or Fake
-	Spares         int  `flag:"spares"`          // workers besides, which replace those that fail
+	Spares         int  `flag:"spares"`          // extra workers, which replace workers that fail
 	DynamicWorkers bool `flag:"dynamic-workers"` // TF_CONFIG in its sparse form
 	Slots          int  `flag:"slots"`           // slots of each worker
 	// LauncherSlots is the number of ranks that mpirun also starts in the launcher; 0: none.
