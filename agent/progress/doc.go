@@ -13,6 +13,9 @@
 // A number that shrinks has not grown. Only Reset, for a restart of the job, allows smaller numbers
 // again.
 //
+// A group with the name total captures the last step, and does not have to grow. Far returns how far
+// an attempt is, and estimates the rest.
+//
 // Peak returns the largest numbers of an attempt, so that a caller can compare attempts.
 //
 // A fail-on rule fires on the first line that matches.

@@ -2,6 +2,7 @@ package progress
 
 import (
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -9,10 +10,14 @@ import (
 // number.
 type numbers []float64
 
-// numbersOf reads the groups of a match into dst. any reports whether one is a number.
-func numbersOf(dst numbers, line []byte, match []int) (all numbers, any bool) {
+// numbersOf reads the groups of a match into dst, except those whose indices are in without. any
+// reports whether one is a number.
+func numbersOf(dst numbers, line []byte, match []int, without []int) (all numbers, any bool) {
 	dst = dst[:0]
 	for i := 2; i+1 < len(match); i += 2 {
+		if slices.Contains(without, i/2) {
+			continue
+		}
 		n := math.NaN()
 		if match[i] >= 0 {
 			n = number(line[match[i]:match[i+1]])

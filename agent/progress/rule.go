@@ -67,7 +67,12 @@ type compiled struct {
 	re     *regexp.Regexp
 	lit    literals
 	number []byte // see numberAfter
+	total  int    // index of the group that captures the last step; 0: none
+	apart  []int  // indices of the groups that need not grow
 }
+
+// counts returns how many numbers the rule captures that must grow.
+func (c *compiled) counts() int { return c.re.NumSubexp() - len(c.apart) }
 
 // find reports whether line matches, and returns the captures of an expect rule. match is reused as
 // memory.
@@ -110,7 +115,11 @@ func Compile(rules []Rule) (*Set, error) {
 		if re.MatchString("") {
 			return nil, wrong(`as in --`+flag+`='step (\d+)'`, "--%s=%s matches every line, even an empty one", flag, quoted(pattern))
 		}
-		s.rules = append(s.rules, compiled{r, re, literalsOf(pattern), numberAfter(pattern)})
+		c := compiled{Rule: r, re: re, lit: literalsOf(pattern), number: numberAfter(pattern), total: max(0, re.SubexpIndex(GroupTotal))}
+		if c.total > 0 {
+			c.apart = append(c.apart, c.total)
+		}
+		s.rules = append(s.rules, c)
 	}
 	return s, nil
 }

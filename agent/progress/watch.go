@@ -23,6 +23,7 @@ type Watch struct {
 	index  []map[int]int
 	failed []Verdict // that Look has not returned yet
 	peaks  []numbers // by rule: the largest captured numbers of any rank; Reset keeps them
+	paces  []pace    // by rule
 }
 
 // state is the state of a rule, for the job or for one rank.
@@ -53,6 +54,7 @@ func (w *Watch) Reset(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.states, w.index, w.failed = nil, nil, nil
+	w.paces = make([]pace, len(w.set.rules))
 	for _, r := range w.set.rules {
 		var list []state
 		index := map[int]int{}
@@ -111,9 +113,9 @@ func (w *Watch) matched(i, rank int, line []byte, match []int, now time.Time) (n
 		w.failed = append(w.failed, Verdict{Rule: r.Rule, Kind: Failed, Rank: rank, Line: string(s.line), From: rank})
 		return true
 	}
-	if len(match) > 2 {
+	if r.counts() > 0 {
 		var scratch [4]float64
-		found, any := numbersOf(scratch[:0], line, match)
+		found, any := numbersOf(scratch[:0], line, match, r.apart)
 		if !any || s.best != nil && !found.exceeds(s.best) {
 			return false
 		}
@@ -121,6 +123,9 @@ func (w *Watch) matched(i, rank int, line []byte, match []int, now time.Time) (n
 			w.peaks[i] = append(w.peaks[i][:0], found...)
 		}
 		s.best = append(s.best[:0], found...)
+		if len(found) == 1 {
+			w.paces[i].note(found[0], r.totalOf(line, match), now)
+		}
 	}
 	s.since, s.moved = now, true
 	if s.fired {
@@ -171,7 +176,7 @@ func (w *Watch) Peak() (Peak, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, r := range w.set.rules {
-		if r.Expect != "" && r.re.NumSubexp() > 0 {
+		if r.Expect != "" && r.counts() > 0 {
 			return Peak{Rule: r.Rule, Numbers: slices.Clone(w.peaks[i]), Text: w.peaks[i].text()}, true
 		}
 	}
