@@ -182,6 +182,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	if err != nil {
 		return err
 	}
+	defer r.headway.Follow(working, a.progress)()
 	a.hang.Over(a.command.Scene)
 	s := r.supervise(working, a, a.command.Name(), a.command)
 	s.Alone = r.watchAlone(argv, a.command)

@@ -113,6 +113,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	}
 	c := &crew{ended: make(chan struct{})}
 	c.live.Store(int64(len(processes)))
+	defer r.headway.Follow(working, a.progress)()
 	c.lead = func(worker string, grace time.Duration) {
 		r.wg.Go(func() { command.AskWorker(working, r.links, worker, grace) })
 	}

@@ -28,6 +28,7 @@
 //	supervise       watches command, workers and signals, and brings the command to its end;
 //	                knows who takes part in an attempt
 //	stall           the rules for output lines
+//	headway         tells a controller how far the attempt is
 //	network         notices that NCCL falls back to sockets
 //	hang            detects a hang, and says where the ranks stand then
 //	verdict         decides the exit code, and says why it is not the command's

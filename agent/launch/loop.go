@@ -5,6 +5,7 @@ package launch
 import (
 	"context"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
+	"github.com/musterhq/muster/agent/launch/headway"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/rendezvous"
@@ -20,6 +22,10 @@ import (
 // repeat is the loop of a run. It runs attempts until there is no restart, and prints the verdict
 // of the last one.
 func (r *runner) repeat(ctx, working context.Context, workers []rendezvous.Worker) (err error) {
+	if len(r.cfg.Progress) > 0 {
+		r.headway = headway.New(os.Getenv, r.voice)
+		defer r.headway.Close()
+	}
 	r.meter = console.NewMeter(r.cfg.Metrics, r.cfg.MetricsFile, r.tags(), fleet.InPod())
 	r.ports = plan.NewPorts(r.cfg.Port, rand.IntN)
 	if r.account.Policy, err = r.cfg.Retries(); err != nil {

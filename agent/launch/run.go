@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/files"
 	"github.com/musterhq/muster/agent/launch/fleet"
+	"github.com/musterhq/muster/agent/launch/headway"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/preflight"
@@ -75,7 +76,8 @@ type means struct {
 	agent   string
 	id      string // of this run; marks its processes
 	place   files.Place
-	record  *record.Log // of events; nil: none is kept
+	record  *record.Log       // of events; nil: none is kept
+	headway *headway.Reporter // nil: no server takes progress
 	// container is the launcher's own in its pod; "": unknown, or there is no pod.
 	container string
 }

@@ -47,6 +47,12 @@ const (
 	// EnvLogFormat is --log-format of agent run. LogJSON makes each line of the log a JSON object.
 	EnvLogFormat = "MUSTER_LOG_FORMAT"
 	LogJSON      = "json"
+	// EnvTrainerURL is where programs report their progress. EnvTrainerCA and EnvTrainerToken are the
+	// paths of the server's certificate and of a token. The names and the form of reports are Kubeflow
+	// Trainer's (KEP-2779), so that its clients and Hugging Face's callback work unchanged.
+	EnvTrainerURL   = "KUBEFLOW_TRAINER_SERVER_URL"
+	EnvTrainerCA    = "KUBEFLOW_TRAINER_SERVER_CA_CERT"
+	EnvTrainerToken = "KUBEFLOW_TRAINER_SERVER_TOKEN"
 	// EnvAttempt is the number of the attempt, from 0.
 	EnvAttempt = "MUSTER_ATTEMPT"
 )

@@ -24,6 +24,7 @@ func rooms() map[string][]string {
 		"files":     {"config", "console", "fleet", "phrase", "plan"},
 		"fleet":     {"config", "console", "hang", "phrase", "plan", "record", "wait"},
 		"hang":      {"phrase", "wait"},
+		"headway":   {"console"},
 		"network":   nil,
 		"phrase":    nil,
 		"plan":      {"config", "phrase"},

@@ -84,6 +84,14 @@ func (w *Watch) Peak() (progress.Peak, bool) {
 	return w.rules.Peak()
 }
 
+// Far returns how far the attempt is. It returns false if that is unknown.
+func (w *Watch) Far(now time.Time) (progress.Far, bool) {
+	if w == nil {
+		return progress.Far{}, false
+	}
+	return w.rules.Far(now)
+}
+
 // Ended records that a rank has ended.
 func (w *Watch) Ended(rank int) {
 	if w != nil {
