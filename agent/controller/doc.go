@@ -12,7 +12,7 @@
 //	reconcile.go calls these in this order
 //
 // Package exclude says which nodes new pods avoid. Package topology, a controller of its own, copies
-// labels of nodes to the pods.
+// labels of nodes to the pods. Package progress takes reports of programs about how far they are.
 //
 // Builders are pure. They are pod.go, wrap.go (the agent before the user's command), deliver.go (how
 // the agent gets there), token.go and gang.go. access.go builds Service, ServiceAccount, Role and
@@ -34,7 +34,7 @@
 //   - The launcher may exec into its own workers only. Its Role names pods that the job
 //     controls, is written after them and before the launcher, and is emptied when
 //     the job ends or is suspended.
-//   - It may create one Secret for each job without a launcher, and read none. The API
+//   - It may create one Secret for each job without a launcher, and read none of them. The API
 //     server chooses a free name for it, which the status keeps.
 //   - A reconcile creates at most 250 workers, so that other jobs get a turn before the
 //     next batch.

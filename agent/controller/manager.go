@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	authv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/progress"
 	"github.com/musterhq/muster/agent/controller/topology"
 	"github.com/musterhq/muster/agent/serve"
 	"github.com/musterhq/muster/exec/names"
@@ -42,6 +45,8 @@ type Options struct {
 	LeaseNamespace string     // of the leader's lease; "": the controller's own
 	MetricsAddress string     // "0": no metrics
 	ProbeAddress   string     // "": no probes
+	ProgressAddr   string     // of the server for progress reports; "" or "0": none
+	Namespace      string     // of the controller itself; "": unknown
 	Serve          serve.Mode // Kubeflow's kinds
 }
 
@@ -50,10 +55,10 @@ type Options struct {
 const settle = time.Second
 
 // NewManager returns a manager that runs the controller. Before it starts it asks the API server
-// only for the kinds that exist.
+// only for the kinds that exist, and for the certificate of the server for progress reports.
 func NewManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), rbacv1.AddToScheme(scheme), authv1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("make scheme: %w", err)
 	}
 	cfg = rest.CopyConfig(cfg)
@@ -83,11 +88,37 @@ func NewManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
+	offer, err := offerProgress(mgr, o)
+	if err != nil {
+		return nil, err
+	}
 	r := &Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("muster-controller"),
-		Clock: clock.RealClock{}, AgentImage: o.AgentImage, MaxWorkers: o.MaxWorkers, Version: o.Version, Metrics: series,
+		Clock: clock.RealClock{}, AgentImage: o.AgentImage, MaxWorkers: o.MaxWorkers, Version: o.Version, Metrics: series, Offer: offer,
 	}
 	return mgr, errors.Join(r.watch(mgr), topology.Add(mgr, reasonNoTopology), serve.Add(mgr, o.Serve, o.Namespaces))
+}
+
+// service is the name of the controller's Service.
+const service = "muster-controller"
+
+// certificateWithin is how long reading or creating the certificate may take.
+const certificateWithin = 30 * time.Second
+
+// offerProgress adds the server for progress reports. Jobs run without it, so a missing right is
+// only logged.
+func offerProgress(mgr manager.Manager, o Options) (*progress.Offer, error) {
+	if o.ProgressAddr == "" || o.ProgressAddr == "0" {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), certificateWithin)
+	defer cancel()
+	offer, err := progress.Add(ctx, mgr, progress.Options{Address: o.ProgressAddr, Service: service, Namespace: o.Namespace, Owner: fieldManager})
+	if apierrors.IsForbidden(err) {
+		mgr.GetLogger().Error(err, "jobs cannot report their progress: a right is missing")
+		return nil, nil
+	}
+	return offer, err
 }
 
 func namespaces(list []string) map[string]cache.Config {

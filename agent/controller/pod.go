@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/controller/exclude"
+	"github.com/musterhq/muster/agent/controller/progress"
 	"github.com/musterhq/muster/exec/names"
 )
 
@@ -22,6 +23,7 @@ type builder struct {
 	image   string                  // image of the agent
 	attempt int32                   // attempt of the pods, from 1
 	avoid   []v1alpha1.ExcludedNode // nodes where no new pod may go
+	offer   *progress.Offer         // what pods need to report progress; nil: nothing
 }
 
 // owned returns the metadata of every child.
@@ -52,6 +54,9 @@ func (b builder) pod(s slot, name string) *corev1.Pod {
 	b.wrap(s, &pod.Spec)
 	b.shm(s, &pod.Spec)
 	b.join(pod, s)
+	if b.job.Spec.ReportProgress || s.launcher() && slices.ContainsFunc(b.job.Spec.Progress, func(r v1alpha1.ProgressRule) bool { return r.Expect != "" }) {
+		b.offer.Give(pod, s.own(&pod.Spec), b.job.Name)
+	}
 	return pod
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/controller/exclude"
+	"github.com/musterhq/muster/agent/controller/progress"
 	"github.com/musterhq/muster/exec/names"
 )
 
@@ -37,6 +38,7 @@ type Reconciler struct {
 	MaxWorkers uint   // limit for each job; 0: as many as the CRD allows
 	Version    string
 	Metrics    *Metrics
+	Offer      *progress.Offer // what pods need to report progress; nil: they cannot
 	failures   failures
 }
 
@@ -79,7 +81,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 
 func (r *Reconciler) builder(job *v1alpha1.LaunchJob) builder {
 	image := cmp.Or(ptr.Deref(job.Spec.Agent, v1alpha1.Agent{}).Image, r.AgentImage)
-	b := builder{job: job, slots: layout(job), image: image, attempt: max(job.Status.Attempt, 1)}
+	b := builder{job: job, slots: layout(job), image: image, attempt: max(job.Status.Attempt, 1), offer: r.Offer}
 	if backend(job) != kueue { // a group of Kueue wants pods that are alike
 		b.avoid = job.Status.ExcludedNodes
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/controller/exclude"
+	"github.com/musterhq/muster/agent/controller/progress"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -45,13 +46,14 @@ func newStatus(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
 	switch {
 	case sc.verdict.over:
 		finish(s, job, sc)
+		s.Progress = progress.Last(s.TrainerStatus)
 	case runPolicy(job).Suspend:
 		s.StartTime = nil
 		say(s, v1alpha1.PhaseSuspended, obstacle{reasonSuspended, "runPolicy.suspend is true"}, v1alpha1.Suspended, v1alpha1.WorkersReady, v1alpha1.Launched, v1alpha1.Stalled)
 	default:
 		s.StartTime = cmp.Or(s.StartTime, &metav1.Time{Time: sc.now})
 		set(s, v1alpha1.Suspended, false, obstacle{reasonResumed, ""})
-		progress(s, sc, ready == wanted)
+		ongoing(s, sc, ready == wanted)
 		listen(s, sc)
 	}
 	return *s
@@ -159,8 +161,8 @@ func finish(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene) {
 	say(s, phase, obstacle{v.reason, v.message}, kind, v1alpha1.Restarting, v1alpha1.Stalled)
 }
 
-// progress reports what a running job is doing, or why it does not run.
-func progress(s *v1alpha1.LaunchJobStatus, sc scene, allReady bool) {
+// ongoing reports what a running job is doing, or why it does not run.
+func ongoing(s *v1alpha1.LaunchJobStatus, sc scene, allReady bool) {
 	launched := meta.IsStatusConditionTrue(s.Conditions, v1alpha1.Launched)
 	up := len(sc.places) > 0 && (!sc.places[0].launcher() || sc.places[0].stage == running)
 	gone := slices.ContainsFunc(sc.places, func(p place) bool { return p.stage != running && p.stage != done })

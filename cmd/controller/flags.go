@@ -24,6 +24,7 @@ func parse(args []string, help, complaints io.Writer) (controller.Options, error
 	set.StringVar(&o.LeaseNamespace, "lease-namespace", "", "`NAMESPACE` of the leader's lease (default: the pod's own)")
 	set.StringVar(&o.MetricsAddress, "metrics-addr", ":8080", "serve metrics at `ADDRESS`; 0: none")
 	set.StringVar(&o.ProbeAddress, "probe-addr", ":8081", "serve /healthz and /readyz at `ADDRESS`; 0: none")
+	set.StringVar(&o.ProgressAddr, "progress-addr", "0", "take progress reports of jobs at `ADDRESS`, as in :8443; 0: none")
 	set.Var(&o.Serve, "serve-kubeflow", "run labelled objects of Kubeflow's kinds in place: on, off, or dry-run (default off), see docs/moving/kubeflow.md")
 	err := failure.ParseFlags("controller", set, args, "MUSTER_NAMESPACES", "MUSTER_AGENT_IMAGE")
 	if errors.Is(err, flag.ErrHelp) {
@@ -32,6 +33,16 @@ func parse(args []string, help, complaints io.Writer) (controller.Options, error
 		return o, err
 	}
 	failure.ComplainAs(complaints, "controller", err)
+	o.Namespace = ownNamespace(o.LeaseNamespace)
 	o.Namespaces = strings.FieldsFunc(*namespaces, func(r rune) bool { return r == ',' || r == ' ' })
 	return o, err
+}
+
+// ownNamespace returns the namespace of the controller's pod, which its account names; elsewhere it
+// is that of the lease.
+func ownNamespace(lease string) string {
+	if text, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace"); err == nil {
+		return strings.TrimSpace(string(text))
+	}
+	return lease
 }

@@ -49,6 +49,8 @@ const (
 	// The generation of the object from which a LaunchJob was created or last changed, for a job served in place. Muster's
 	// controller sets it.
 	AnnotationMadeFrom = "muster.dev/made-from-generation"
+	// The certificate of the server to which the pod reports its progress. Muster's controller sets it.
+	AnnotationProgressCA = "muster.dev/progress-ca"
 	// A list of host names for one task of a converted Volcano job, mounted as a file. The file's name
 	// follows. agent convert sets it.
 	AnnotationVolcanoHosts = "muster.dev/volcano-"

@@ -45,6 +45,12 @@ type LaunchJobStatus struct {
 	// The reason as a sentence.
 	// +optional
 	Message string `json:"message,omitempty"`
+	// How far the program is, by its last report: step 1,200/5,000, ETA 3h.
+	// +optional
+	Progress string `json:"progress,omitempty"`
+	// The last report of the program, or of the launcher by the rules in spec.progress. It has the form of Kubeflow Trainer.
+	// +optional
+	TrainerStatus *TrainerStatus `json:"trainerStatus,omitempty"`
 	// Attempt of the pods, from 1. Attempts that the agent starts in the same pods are in failedAttempts.
 	// +optional
 	Attempt int32 `json:"attempt,omitempty"`
@@ -93,6 +99,38 @@ type LaunchJobStatus struct {
 	// The generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}
+
+// TrainerStatus is a report of a program about how far it is.
+type TrainerStatus struct {
+	// From 0 to 100.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	ProgressPercentage *int32 `json:"progressPercentage,omitempty"`
+	// The program's own estimate.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	EstimatedRemainingSeconds *int32 `json:"estimatedRemainingSeconds,omitempty"`
+	// Numbers of the program: current_step, total_steps, loss.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Metrics []TrainerMetric `json:"metrics,omitempty"`
+	// When the report came.
+	LastUpdatedTime metav1.Time `json:"lastUpdatedTime"`
+}
+
+// TrainerMetric is a number of a program.
+type TrainerMetric struct {
+	// Name of the number, as the program calls it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Name string `json:"name"`
+	// The number as text.
+	// +kubebuilder:validation:MaxLength=128
+	Value string `json:"value"`
 }
 
 // RoleStatus counts the pods of one role.

@@ -16,10 +16,13 @@ func edits() []edit {
 	return []edit{
 		{"        - --leader-elect\n", "        - --leader-elect\n" + "{{- with .Values.maxWorkers }}\n        - --max-workers={{ int . }}\n{{- end }}\n" +
 			"{{- if not .Values.metrics }}\n        - --metrics-addr=0\n{{- end }}\n" + served("        - --serve-kubeflow={{ .Values.serveKubeflow }}\n")},
+		{"        - --progress-addr=:8443\n", ifProgress + "        - --progress-addr=:8443\n{{- end }}\n"},
 		{"namespace: muster-system", "namespace: {{ .Release.Namespace }}"},
 		{"ghcr.io/musterhq/muster-controller:dev", image("controller")},
 		{"ghcr.io/musterhq/muster-agent:dev", image("agent")},
-		{"        ports:\n        - containerPort: 8080\n          name: metrics\n", "{{- if .Values.metrics }}\n        ports:\n        - containerPort: 8080\n          name: metrics\n{{- end }}\n"},
+		{"        ports:\n        - containerPort: 8080\n          name: metrics\n        - containerPort: 8443\n          name: progress\n",
+			"        ports:\n{{- if .Values.metrics }}\n        - containerPort: 8080\n          name: metrics\n{{- end }}\n" +
+				ifProgress + "        - containerPort: 8443\n          name: progress\n{{- end }}\n"},
 		{"  replicas: 2\n", "  replicas: {{ .Values.replicas }}\n"},
 		{`value: ""`, `value: {{ join "," .Values.namespaces | quote }}`},
 		{`        resources:
@@ -44,6 +47,15 @@ func edits() []edit {
 	}
 }
 
+// ifProgress begins what only the server for progress reports needs. The right to review tokens exists only for the
+// whole cluster.
+const ifProgress = "{{- if and .Values.progress (not .Values.namespaces) }}\n"
+
+// isProgress reports whether only the server for progress reports needs an object.
+func isProgress(doc string) bool {
+	return strings.Contains(doc, "muster-controller-reviews") || strings.Contains(doc, "kind: Service\n")
+}
+
 // optional returns a field of the pod that is present only if the value is set.
 func optional(field string) string {
 	return fmt.Sprintf("      {{- with .Values.%s }}\n      %s: {{- toYaml . | nindent 8 }}\n      {{- end }}\n", field, field)
@@ -63,7 +75,10 @@ func chart(docs []string) (string, error) {
 		}
 	}
 	for i, doc := range docs {
-		if strings.Contains(doc, "kind: ClusterRole") {
+		switch {
+		case isProgress(doc):
+			docs[i] = ifProgress + "---\n" + doc + "{{- end }}\n"
+		case strings.Contains(doc, "kind: ClusterRole"):
 			docs[i] = either(doc)
 		}
 	}

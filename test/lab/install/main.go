@@ -87,8 +87,8 @@ func split(text string) (crd string, cluster, rest []string, err error) {
 			rest = append(rest, doc)
 		}
 	}
-	if crd == "" || len(cluster) != 4 || len(rest) != 6 {
-		return "", nil, nil, fmt.Errorf("split the manifests: expected a CRD, 4 cluster-wide objects and 6 others, found %d and %d: check images/deploy", len(cluster), len(rest))
+	if crd == "" || len(cluster) != 4 || len(rest) != 9 {
+		return "", nil, nil, fmt.Errorf("split the manifests: expected a CRD, 4 cluster-wide objects and 9 others, found %d and %d: check images/deploy", len(cluster), len(rest))
 	}
 	return crd, cluster, rest, nil
 }

@@ -73,6 +73,9 @@ func ofCluster() []Read {
 		{"KUBECONFIG", toCluster, "`~/.kube/config`", "`--kubeconfig`", "kubeconfig files, separated by `:`; in a pod with a service account, the agent ignores it", "agent/jobs agent/launch/fleet cmd/controller exec/remote"},
 		{"KUBERNETES_SERVICE_HOST", toCluster + ", `worker`", "", "", "address of the API server, which Kubernetes sets in every pod", "agent/launch/fleet agent/worker cmd/controller cmd/launcher exec/remote"},
 		{"KUBERNETES_SERVICE_PORT", toCluster, "", "", "port of the API server", "cmd/controller exec/remote"},
+		{"KUBEFLOW_TRAINER_SERVER_CA_CERT", "`agent run`", "the machine's certificates", "", "file with the certificate of `KUBEFLOW_TRAINER_SERVER_URL`", "agent/trainer"},
+		{"KUBEFLOW_TRAINER_SERVER_TOKEN", "`agent run`", "", "", "file with the token for it", "agent/trainer"},
+		{"KUBEFLOW_TRAINER_SERVER_URL", "`agent run`", "", "", "where [progress](../guides/progress.md) is reported, if a rule captures the step", "agent/trainer"},
 		{"NO_PROXY", toCluster, "", "", "hosts without a proxy", "exec/remote"},
 	}
 }

@@ -42,6 +42,9 @@ func ByController() []Set {
 		all    = "every pod"
 		member = "members"
 		in     = "agent/controller"
+
+		reporters = "launcher with `progress`, every pod with `reportProgress`"
+		progress  = "agent/controller/progress"
 	)
 	return []Set{
 		{Row{"MUSTER_POD_NAME", "train-worker-1", all, "name of the pod"}, in},
@@ -55,6 +58,9 @@ func ByController() []Set {
 		{Row{"MUSTER_PODS", "train-worker-0,train-worker-1", "launcher, with `discovery: names`", "names of the workers"}, in},
 		{Row{"MUSTER_TOKEN", Secret, member + ", if there are several", "token that members prove to each other"}, in},
 		{Row{"MUSTER_GRACE", "25s", member, "grace of the pod, which a member cannot read"}, in},
+		{Row{"KUBEFLOW_TRAINER_SERVER_URL", "https://muster-controller.muster-system.svc:8443/apis/…", reporters, "where the pod reports its [progress](../guides/progress.md)"}, progress},
+		{Row{"KUBEFLOW_TRAINER_SERVER_CA_CERT", "/var/run/secrets/muster.dev/progress/ca.crt", reporters, "certificate of that server"}, progress},
+		{Row{"KUBEFLOW_TRAINER_SERVER_TOKEN", "/var/run/secrets/muster.dev/progress/token", reporters, "file with the pod's token for that server"}, progress},
 		{Row{"MUSTER_TERMINATION_LOG", "", member, "no termination message: Kubernetes takes the end of the log"}, in},
 	}
 }
