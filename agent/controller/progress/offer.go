@@ -24,8 +24,8 @@ type Offer struct {
 }
 
 // Give adds what a container of a pod needs to report about a job: the variables of Kubeflow Trainer,
-// a token for this server only, and the server's certificate in an annotation, so that no object
-// besides the pod is needed. A pod that reports to another server is left alone.
+// a token for this server only, and the server's certificate. The certificate is in an annotation, so
+// the pod needs no other object. A pod that reports to another server is left alone.
 func (o *Offer) Give(pod *corev1.Pod, own *corev1.Container, job string) {
 	has := func(v corev1.EnvVar) bool { return v.Name == names.EnvTrainerURL }
 	if o == nil || slices.ContainsFunc(own.Env, has) || slices.ContainsFunc(own.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == mounted }) {
