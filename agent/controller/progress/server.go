@@ -101,7 +101,9 @@ func (s *server) serve(ctx context.Context, l net.Listener) error {
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), slowest)
 	defer cancel()
 	err := h.Shutdown(last)
-	<-done
+	if ended := <-done; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
 	return err
 }
 

@@ -2,6 +2,7 @@ package progress
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"os"
@@ -216,7 +217,7 @@ func TestStrangersCannotFloodTheAPIServer(t *testing.T) {
 	require.NoError(t, err)
 	refused := 0
 	for i := range 3 * reviewBurst {
-		if _, err := s.who(t.Context(), "not-"+strings.Repeat("x", i), now); err == errBusy {
+		if _, err := s.who(t.Context(), "not-"+strings.Repeat("x", i), now); errors.Is(err, errBusy) {
 			refused++
 		}
 	}
