@@ -96,6 +96,12 @@ site-check: docs ## check pages in a browser: axe, width, dark (needs chromium)
 	@$(SITE)/pip install -q -r docs/site/check.txt
 	@$(SITE)/python docs/site/check.py $(OUT)/site
 
+.PHONY: timeline
+timeline: ## check the page of agent timeline in a browser (chromium)
+	@test -x /usr/bin/chromium || apt-get install -y --no-install-recommends chromium
+	MUSTER_OUT=$(OUT) $(LAB) timeline
+	@$(GO) run ./test/suite check
+
 .PHONY: picture
 picture: launch-path ## record docs/picture.svg: agent run in a terminal
 	@sh test/fake/mpi/deps.sh --run
@@ -267,7 +273,7 @@ test: deps lint unit fake-part ## all tests without a cluster: lint, unit, a fif
 
 # Every suite. Suites that need an idle machine come last.
 NIGHTLY := lint unit fake below fake-cells fake-held fake-pauses fake-polls fake-culprit care killed conform errno pid1 fault skew model convert size \
-	e2e preflight e2e-convert e2e-install e2e-release release-check e2e-care e2e-fault e2e-python e2e-paste e2e-examples e2e-pipelines e2e-gang e2e-kubeflow heal frameworks e2e-scale \
+	e2e preflight e2e-convert e2e-install e2e-release release-check e2e-care e2e-fault e2e-python e2e-paste e2e-examples e2e-pipelines e2e-gang e2e-kubeflow heal frameworks e2e-scale timeline \
 	soak stall fuzz fake-speed rules-cost bench
 
 .PHONY: nightly

@@ -5,6 +5,8 @@
 //	phase.go     the phases, each with a sentence
 //	slowest.go   the slowest worker of each phase, and its cause
 //	text.go      the view for a terminal; json.go and chrome.go for programs
+//	html.go      the page; its data (compact.go), style (page.css) and script (chart.js, page.js)
+//	svg.go       the picture; color.go and escape.go are for both
 //
 // Guarantees: each worker is in exactly one phase at each moment, so its spans add up to the wall
 // time exactly. What the events do not tell is Unknown. The package is pure: it reads no clock and

@@ -86,11 +86,20 @@ func (t *Timeline) rows() (rows []*Worker, rest int) {
 	return rows, rest
 }
 
-// bar returns one character for each part of the wall time: the phase that takes most of it.
+// bar returns one character for each part of the wall time.
 func (t *Timeline) bar(w *Worker, size int) string {
 	line := make([]byte, size)
+	for i, p := range t.parts(w, size) {
+		line[i] = of(p).Mark
+	}
+	return string(line)
+}
+
+// parts divides the wall time, and returns the phase that takes most of each part.
+func (t *Timeline) parts(w *Worker, size int) []Phase {
+	all := make([]Phase, size)
 	next := 0
-	for i := range line {
+	for i := range all {
 		from, to := t.at(i, size), t.at(i+1, size)
 		best, most := Unknown, time.Duration(-1)
 		for j := next; j < len(w.Spans) && w.Spans[j].From.Before(to); j++ {
@@ -102,9 +111,9 @@ func (t *Timeline) bar(w *Worker, size int) string {
 				next = j
 			}
 		}
-		line[i] = of(best).Mark
+		all[i] = best
 	}
-	return string(line)
+	return all
 }
 
 // at returns the time at a place of a bar.
@@ -126,25 +135,48 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
+// share is a phase that takes time of a run.
+type share struct {
+	About
+	percent         float64 // of the time of all workers
+	median, longest time.Duration
+	slowest         *Slowest // nil: none
+}
+
+// shares returns the phases that take at least one part in this many of the time of all workers.
+func (t *Timeline) shares(parts int) (all []share) {
+	took, sums, sum := map[Phase][]time.Duration{}, map[Phase]time.Duration{}, time.Duration(0)
+	for i := range t.Workers {
+		for p, d := range t.Workers[i].Spent() {
+			took[p] = append(took[p], d)
+			sums[p] += d
+			sum += d
+		}
+	}
+	for _, a := range Table() {
+		if len(took[a.Phase]) == 0 || sums[a.Phase] < sum/time.Duration(parts) {
+			continue
+		}
+		one := share{About: a, percent: 100 * float64(sums[a.Phase]) / float64(max(sum, 1))}
+		times := append(took[a.Phase], make([]time.Duration, len(t.Workers)-len(took[a.Phase]))...)
+		slices.Sort(times)
+		one.median, one.longest = times[len(times)/2], times[len(times)-1]
+		if i := slices.IndexFunc(t.Slowest, func(s Slowest) bool { return s.Phase == a.Phase }); i >= 0 {
+			one.slowest = &t.Slowest[i]
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
 // legend returns a line for each phase that takes time: its mark, its share of the time of all
 // workers, and its slowest worker.
 func (t *Timeline) legend() string {
-	spent, all := map[Phase]time.Duration{}, time.Duration(0)
-	for i := range t.Workers {
-		for p, took := range t.Workers[i].Spent() {
-			spent[p] += took
-			all += took
-		}
-	}
 	var b strings.Builder
-	for _, a := range Table() {
-		if spent[a.Phase]*leastShare < all {
-			continue
-		}
-		line := fmt.Sprintf("%c %-10s %5.1f%%", a.Mark, a.Phase, 100*float64(spent[a.Phase])/float64(all))
-		i := slices.IndexFunc(t.Slowest, func(s Slowest) bool { return s.Phase == a.Phase })
-		if i >= 0 {
-			line += "  " + t.Slowest[i].sentence(len(t.Workers))
+	for _, s := range t.shares(leastShare) {
+		line := fmt.Sprintf("%c %-10s %5.1f%%", s.Mark, s.Phase, s.percent)
+		if s.slowest != nil {
+			line += "  " + s.slowest.sentence(len(t.Workers))
 		}
 		b.WriteString(line + "\n")
 	}

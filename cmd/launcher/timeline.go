@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -16,9 +17,10 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/jobs"
 	"github.com/musterhq/muster/agent/timeline"
+	"github.com/musterhq/muster/exec/names"
 )
 
-const timelineHelp = `usage: agent timeline [FILE | JOB] [-o json|chrome]
+const timelineHelp = `usage: agent timeline [FILE | JOB] [-o html|svg|json|chrome]
 
 Shows where the time of a run went: a bar for each worker by phase, and the slowest worker of each
 phase. FILE is a file of agent run --events. With JOB it asks the launcher of that job, which must
@@ -27,6 +29,8 @@ still be there. Without both it shows the newest run in this container or on thi
   agent timeline
   agent timeline bert
   agent timeline events.jsonl
+  agent timeline bert -o html >bert.html               a page to zoom and search in
+  agent timeline events.jsonl -o svg >run.svg          a picture for a report
   agent timeline events.jsonl -o chrome >trace.json    open it at ui.perfetto.dev`
 
 // usualWidth is the width of the view in characters if standard output is no terminal.
@@ -48,14 +52,14 @@ func newTimeline(streams Streams) *cobra.Command {
 		return jobNames(cmd), cobra.ShellCompDirectiveDefault
 	}
 	var groups []group
-	addGroup(&groups, "output").StringVarP(&f.output, "output", "o", "", "print in `FORMAT`: json, or chrome for Perfetto")
+	addGroup(&groups, "output").StringVarP(&f.output, "output", "o", "", "print in `FORMAT`: html, svg, json, or chrome for Perfetto")
 	whereFlags(addGroup(&groups, "the cluster"), &f.where)
 	bindGroups(cmd, groups)
 	return cmd
 }
 
 func (f *timelineFlags) run(cmd *cobra.Command, args []string, streams Streams) error {
-	if err := failure.OneOf("-o", f.output, "json", "chrome", ""); err != nil {
+	if err := failure.OneOf("-o", f.output, "html", "svg", "json", "chrome", ""); err != nil {
 		return err
 	}
 	switch {
@@ -79,7 +83,7 @@ func (f *timelineFlags) run(cmd *cobra.Command, args []string, streams Streams) 
 	if skipped > 0 {
 		sayer(streams.Err)("%s: lines that are no events, as a crash leaves them: %d", name, skipped)
 	}
-	return f.print(streams, timeline.Build(events, until))
+	return f.print(streams, timeline.Build(events, until), titleOf(path))
 }
 
 // ofJob asks the agent in the pod of a job's launcher.
@@ -124,7 +128,19 @@ func eventsAt(path string) (text []byte, name string, until time.Time, err error
 	return text, name, until, err
 }
 
-func (f *timelineFlags) print(streams Streams, t *timeline.Timeline) error {
+// titleOf returns the title of a page: the job of a launcher's pod, or the name of the file.
+func titleOf(path string) string {
+	if job := os.Getenv(names.EnvJob); path == "" && job != "" {
+		return job
+	}
+	if path == "" {
+		return "agent run"
+	}
+	return filepath.Base(path)
+}
+
+// print prints the timeline in the format of -o. A page and a picture have the title.
+func (f *timelineFlags) print(streams Streams, t *timeline.Timeline, title string) error {
 	var text []byte
 	var err error
 	switch f.output {
@@ -132,6 +148,10 @@ func (f *timelineFlags) print(streams Streams, t *timeline.Timeline) error {
 		text, err = t.JSON()
 	case "chrome":
 		text, err = t.Chrome()
+	case "html":
+		text, err = t.HTML(title)
+	case "svg":
+		text = t.SVG(title)
 	default:
 		width, _, werr := term.GetSize(int(streams.Out.Fd()))
 		if werr != nil || width <= 0 {
@@ -141,7 +161,7 @@ func (f *timelineFlags) print(streams Streams, t *timeline.Timeline) error {
 		return err
 	}
 	if err == nil {
-		_, err = fmt.Fprintf(streams.Out, "%s\n", text)
+		_, err = fmt.Fprintf(streams.Out, "%s\n", bytes.TrimSuffix(text, []byte("\n")))
 	}
 	return err
 }

@@ -11,5 +11,6 @@
 //   - care: programs that write checkpoints
 //   - hosts: names that ranks resolve
 //   - page: generated parts of docs
+//   - events: the invented events of a large run
 //   - pipelines: the component, compiled with each SDK
 package main
