@@ -65,6 +65,7 @@ launch-path:
 .PHONY: generate
 generate: ## make the CRD, deep copies, manifests, docs/reference
 	$(TOOL) controller-gen object paths=./agent/api/... crd:generateEmbeddedObjectMeta=true output:crd:stdout | $(LAB) install crd > images/deploy/crd.yaml
+	$(LAB) monitoring
 	$(TOOL) kustomize build images/deploy | $(LAB) install
 	@$(MAKE) --no-print-directory build
 	@$(GO) run ./test/suite reference

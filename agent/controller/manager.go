@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/census"
 	"github.com/musterhq/muster/agent/controller/progress"
 	"github.com/musterhq/muster/agent/controller/topology"
 	"github.com/musterhq/muster/agent/serve"
@@ -87,6 +88,13 @@ func NewManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	series, err := NewMetrics(metrics.Registry)
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	jobs := census.New()
+	if err := errors.Join(metrics.Registry.Register(jobs), mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { // only the leader runs it
+		jobs.Begin(mgr.GetClient(), clock.RealClock{})
+		return nil
+	}))); err != nil {
+		return nil, fmt.Errorf("count jobs: %w", err)
 	}
 	offer, err := offerProgress(mgr, o)
 	if err != nil {

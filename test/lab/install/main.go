@@ -37,11 +37,12 @@ func run(args []string) error {
 	if err != nil {
 		return fmt.Errorf("read the rights: %w", err)
 	}
-	return write(string(text), string(rights), target)
+	return write(string(text), string(rights), filepath.Join(target, "monitoring"), target)
 }
 
-// write writes install.yaml, the list of images and the chart to dir.
-func write(text, rights, dir string) error {
+// write writes install.yaml, the list of images and the chart to dir. monitoring is the folder of alerts and
+// dashboards.
+func write(text, rights, monitoring, dir string) error {
 	crd, cluster, docs, err := split(text)
 	if err != nil {
 		return err
@@ -58,6 +59,9 @@ func write(text, rights, dir string) error {
 	if err := os.MkdirAll(templates, 0o755); err != nil {
 		return fmt.Errorf("create directory: %w", err)
 	}
+	if err := copyMonitoring(monitoring, filepath.Join(dir, "chart", "files")); err != nil {
+		return err
+	}
 	for path, content := range map[string]string{
 		filepath.Join(dir, "install.yaml"):          head + text,
 		filepath.Join(templates, "crd.yaml"):        "{{- if .Values.crd }}\n" + keep(crd) + "{{- end }}\n",
@@ -68,6 +72,23 @@ func write(text, rights, dir string) error {
 	} {
 		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 			return fmt.Errorf("write: %w", err)
+		}
+	}
+	return nil
+}
+
+// copyMonitoring copies alerts and dashboards into the chart, because a chart can only read its own files.
+func copyMonitoring(from, to string) error {
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return fmt.Errorf("create directory: %w", err)
+	}
+	for _, name := range []string{"alerts.yaml", "dashboards/fleet.json", "dashboards/job.json"} {
+		text, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			return fmt.Errorf("copy for the chart: %w", err)
+		}
+		if err := os.WriteFile(filepath.Join(to, filepath.Base(name)), text, 0o644); err != nil {
+			return fmt.Errorf("copy for the chart: %w", err)
 		}
 	}
 	return nil

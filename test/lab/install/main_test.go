@@ -23,9 +23,9 @@ func TestChart(t *testing.T) {
 	require.NoError(t, err)
 	rights, err := os.ReadFile("../../../images/serve-kubeflow/rights.yaml")
 	require.NoError(t, err)
-	dir := t.TempDir()
-	require.NoError(t, write(strings.TrimPrefix(string(text), head), string(rights), dir))
-	for _, name := range []string{"install.yaml", "images.txt", "chart/templates/crd.yaml", "chart/templates/cluster.yaml", "chart/templates/controller.yaml", "chart/templates/kubeflow.yaml"} {
+	dir, monitoring := t.TempDir(), "../../../images/monitoring"
+	require.NoError(t, write(strings.TrimPrefix(string(text), head), string(rights), monitoring, dir))
+	for _, name := range []string{"install.yaml", "images.txt", "chart/templates/crd.yaml", "chart/templates/cluster.yaml", "chart/templates/controller.yaml", "chart/templates/kubeflow.yaml", "chart/files/alerts.yaml", "chart/files/fleet.json", "chart/files/job.json"} {
 		want, err := os.ReadFile(filepath.Join("../../../images", name))
 		require.NoError(t, err)
 		got, err := os.ReadFile(filepath.Join(dir, name))
@@ -37,9 +37,9 @@ func TestChart(t *testing.T) {
 	require.NotContains(t, string(chart), "ghcr.io", "an image does not come from the values")
 	require.NotContains(t, string(chart), "muster-system", "the namespace must be the release's")
 	require.Equal(t, 2, strings.Count(string(chart), "{{- range $namespace := .Values.namespaces }}"), "a Role and its binding")
-	require.Error(t, write("kind: Pod\n", string(rights), dir))
-	require.Error(t, write(strings.TrimPrefix(string(text), head), "kind: Role\n", dir))
-	err = write(strings.ReplaceAll(string(text), "memory: 256Mi", "memory: 512Mi"), string(rights), dir)
+	require.Error(t, write("kind: Pod\n", string(rights), monitoring, dir))
+	require.Error(t, write(strings.TrimPrefix(string(text), head), "kind: Role\n", monitoring, dir))
+	err = write(strings.ReplaceAll(string(text), "memory: 256Mi", "memory: 512Mi"), string(rights), monitoring, dir)
 	require.ErrorContains(t, err, "make the chart: images/deploy has no ", "a value would have no effect")
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/musterhq/muster/agent/controller"
+	"github.com/musterhq/muster/agent/controller/census"
 )
 
 // Metrics lists the series that the controller registers.
@@ -34,6 +35,13 @@ func Metrics() (string, error) {
 		}
 		slices.Sort(labels)
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.GetName(), strings.ToLower(f.GetType().String()), strings.Join(slices.Compact(labels), ", "), cell(f.GetHelp()))
+	}
+	for _, a := range census.Table() {
+		labels := code(a.Label)
+		if a.Label == "phase" {
+			labels = code("phase=" + strings.Join(census.Phases(), "|"))
+		}
+		fmt.Fprintf(&b, "| `%s` | gauge | %s | %s |\n", a.Name, labels, cell(a.Help))
 	}
 	return b.String(), nil
 }

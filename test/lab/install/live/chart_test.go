@@ -50,6 +50,21 @@ func TestValues(t *testing.T) {
 	for _, name := range []string{"muster-edit", "muster-view", "muster-accounts"} {
 		require.Contains(t, out, "name: "+name+"\n")
 	}
+	for _, kind := range []string{"PodMonitor", "PrometheusRule", "ConfigMap"} {
+		require.NotContains(t, out, "kind: "+kind+"\n", "monitoring is off by default")
+	}
+	out, err = template("--set=monitoring.podMonitors=true,monitoring.alerts=true,monitoring.dashboards=true,monitoring.labels.release=prom")
+	require.NoError(t, err, out)
+	require.Equal(t, 2, strings.Count(out, "kind: PodMonitor\n"))
+	require.Equal(t, 4, strings.Count(out, "release: prom\n"))
+	require.Contains(t, out, "namespaceSelector: {any: true}\n")
+	require.Contains(t, out, "reason: {{ $labels.reason }}", "Prometheus' templates stay as they are")
+	require.Contains(t, out, "--progress-addr=:8443\n")
+	out, err = template("--set=monitoring.podMonitors=true,namespaces={a,b}")
+	require.NoError(t, err, out)
+	require.Contains(t, out, "namespaceSelector: {matchNames: [\"a\",\"b\"]}\n")
+	require.NotContains(t, out, "--progress-addr", "token reviews are a right for the whole cluster")
+	require.NotContains(t, out, "8443")
 	out, err = template("--set=serveKubeflow=dry-run,namespaces={a,b}")
 	require.NoError(t, err, out)
 	require.Contains(t, out, "- --serve-kubeflow=dry-run\n")
