@@ -238,7 +238,7 @@ func (w *Watch) Look(now time.Time) (verdicts []Verdict) {
 				resumed = s.tell(resumed, Verdict{Rule: r.Rule, Kind: Moves}, now)
 			case limit > 0 && now.Sub(s.since) >= limit:
 				s.fired = true
-				fired = s.tell(fired, Verdict{Rule: r.Rule, Kind: s.kind(), After: limit}, now)
+				fired = s.tell(fired, Verdict{Rule: r.Rule, Kind: s.kind(), After: limit, Quiet: now.Sub(s.since)}, now)
 			}
 		}
 		for _, v := range []*Verdict{fired, resumed} {

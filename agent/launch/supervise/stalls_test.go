@@ -13,8 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
+	"github.com/musterhq/muster/agent/launch/record"
 	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/agent/launch/stall"
 	"github.com/musterhq/muster/agent/metrics"
@@ -45,6 +47,27 @@ func (s *Supervisor) waits(span time.Duration) {
 			return
 		}
 	}
+}
+
+// TestStallsAreRecorded checks that the record has each stall with the time without progress, and one end
+// of all of them. A line that matches --fail-on is no stall.
+func TestStallsAreRecorded(t *testing.T) {
+	s, _ := ruled(t, every10s...)
+	var err error
+	s.record, err = record.Open(t.TempDir(), "a")
+	require.NoError(t, err)
+	s.recordMoving("a", "it did not stop")
+	s.recordStall("a", "a is slow", 2*time.Second)
+	s.recordStall("b", "b is slow", 3500*time.Millisecond)
+	s.recordMoving("a", "a moves")
+	s.recordStall("c", "a failed line", 0)
+	s.recordMoving("b", "b moves")
+	s.recordMoving("b", "b moves")
+	s.record.Close()
+	var got []string
+	_, err = s.record.Each(func(e event.Event) { got = append(got, fmt.Sprintf("%s %d: %s", e.Kind, e.Count, e.Detail)) })
+	require.NoError(t, err)
+	require.Equal(t, []string{"stalled 2000: a is slow", "stalled 3500: b is slow", "stalled 0: a failed line", "moving 0: b moves"}, got)
 }
 
 var every10s = []progress.Word{{Flag: "expect", Value: `step (\d+)`}, {Flag: "within", Value: "10s"}}
