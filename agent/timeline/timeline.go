@@ -13,10 +13,11 @@ type Timeline struct {
 	Workers  []Worker // by name
 	Slowest  []Slowest
 	Attempts []Attempt
-	Over     bool   // the run has ended
-	Exit     int    // its exit code
-	Why      string // the cause, if it failed
-	Dropped  int    // events that the record does not have
+	Over     bool          // the run has ended
+	Exit     int           // its exit code
+	Why      string        // the cause, if it failed
+	Dropped  int           // events that the record does not have
+	Notes    []event.Event // of the whole run, in time
 
 	problem event.Event // the worst finding of the preflight about one worker
 }
@@ -146,6 +147,9 @@ type building struct {
 // take takes the next event in time.
 func (b *builder) take(e event.Event) {
 	b.note(e)
+	if e.Worker == "" {
+		b.t.Notes = append(b.t.Notes, e)
+	}
 	all := b.run.apply(e)
 	w := b.of(e)
 	if w != nil {
