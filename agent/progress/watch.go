@@ -73,7 +73,7 @@ func (w *Watch) Reset(now time.Time) {
 }
 
 // Feed checks one line without its newline. It reports whether Look has something to return before
-// Due.
+// Due, or whether Due is earlier now.
 func (w *Watch) Feed(rank int, line []byte, now time.Time) (news bool) {
 	line = plain(line)
 	for i := range w.set.rules {
@@ -122,12 +122,13 @@ func (w *Watch) matched(i, rank int, line []byte, match []int, now time.Time) (n
 		}
 		s.best = append(s.best[:0], found...)
 	}
+	sooner := !s.moved && r.Within > 0 && r.first() > r.Within // Due is earlier now
 	s.since, s.moved = now, true
 	if s.fired {
 		s.fired, s.resumed = false, true
 		return true
 	}
-	return false
+	return sooner
 }
 
 // stateOf returns the state to which a rank's line belongs.

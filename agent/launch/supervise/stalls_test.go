@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -87,6 +88,19 @@ func TestARuleIsJudgedWhenItIsDue(t *testing.T) {
 		const why = "no progress: the number of expect 'step (\\d+)' has not grown beyond 4 for 10 s; the last matching line (rank 1, 10 s ago): step 4"
 		require.Equal(t, "agent: "+why+"\ntrouble: "+why+"\nagent: progress again: expect 'step (\\d+)' matched a line of rank 1: step 5\ntrouble: \n", said.String())
 		require.Equal(t, []report.Stall{{Rule: "expect 'step (\\d+)'", Why: why, Rank: "rank 1", Line: "step 4"}}, s.Stalls)
+	})
+}
+
+// TestAStallBeforeTheFirstLimit checks that a stall is reported in time although the limit for the first
+// line, which is longer, has not passed.
+func TestAStallBeforeTheFirstLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, said := ruled(t, append(slices.Clone(every10s), progress.Word{Flag: "first-within", Value: "1h"})...)
+		_, _ = io.WriteString(s.Progress.Hear(1, nil), "step 1\n")
+		s.waits(9 * time.Second)
+		require.Empty(t, said.String())
+		s.waits(2 * time.Second)
+		require.Contains(t, said.String(), "no progress: ")
 	})
 }
 
