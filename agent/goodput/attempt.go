@@ -14,7 +14,7 @@ type attempt struct {
 	looked bool      // its checkpoints were looked up
 	saved  time.Time // its newest checkpoint; zero: it has none
 	stop   time.Time // when it was asked to stop; zero: it was not
-	after  Class     // of a worker whose ranks have ended after the stop
+	after  Class     // of a worker whose ranks have ended, if the attempt failed or was stopped
 	stalls []stall
 }
 

@@ -42,9 +42,9 @@ func Table() []About {
 		{Stalled, "the command runs without progress, from its last sign of progress to the next one, or to the end of the attempt", true},
 		{Saving, "the command was asked to stop, and the worker's ranks have not ended: they may save", true},
 		{Lost, "the command ran, and the work was lost: its attempt has failed, and wrote no later checkpoint", true},
-		{Restarting, "an attempt has ended, and the next one has not started", true},
+		{Restarting, "an attempt has ended, or has failed and its ranks on the worker have ended, and the next one has not started", true},
 		{Spare, "it is a spare, and an attempt runs on other workers", true},
-		{Ending, "the last attempt has ended, and the run has not", true},
+		{Ending, "the same after the last attempt, until the run ends", true},
 		{Gone, "it was given up, and its replacement has not started", false},
 		{Unknown, "the events do not say, or an attempt has failed without --progress-file, so that what it kept is unknown", false},
 	}

@@ -92,6 +92,7 @@ func TestClassesOfARun(t *testing.T) {
 		"a stop, and a restart":          {append([]event.Event{at(40, event.StopAsked, ""), at(50, event.Unsaved, ""), rank, failed}, again()...), start + ", productive 10, saving 5, lost 30, restarting 9, ending 1"},
 		"a stop whose ranks are unknown": {[]event.Event{at(40, event.StopAsked, ""), at(50, event.Unsaved, ""), failed, over}, start + ", saving 10, lost 30, ending 2"},
 		"a stalled run is stopped":       {[]event.Event{counting(5000, at(30, event.Stalled, "")), at(40, event.StopAsked, ""), at(50, event.Unsaved, ""), rank, failed, over}, start + ", stalled 25, lost 15, ending 2"},
+		"a rank that failed first":       {[]event.Event{at(30, event.Saved, ""), rank, failed, over}, start + ", productive 20, lost 15, ending 7"},
 		"a rank that ended is no stop":   {[]event.Event{rank, at(50, event.AttemptEnded, ""), at(50, event.RunEnded, "")}, start + ", productive 40"},
 		"the worker is given up":         {[]event.Event{at(40, event.WorkerLost, "w"), at(50, event.Unsaved, ""), failed, over}, start + ", lost 30, gone 12"},
 		"an end that was not recorded":   {again(), start + ", productive 10, restarting 2, ending 1, unknown 42"},

@@ -60,7 +60,7 @@ func (a *attempt) class(from, end time.Time) Class {
 	switch {
 	case a.isStalled(from):
 		return Stalled
-	case reached(a.stop) && reached(end):
+	case (a.failed || reached(a.stop)) && reached(end):
 		return a.after
 	case reached(a.stop):
 		return Saving
