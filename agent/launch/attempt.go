@@ -275,6 +275,10 @@ func (r *runner) conclude() {
 	if code, why := r.settleCode(r.report.Exit, r.verdict.Why); code != r.report.Exit {
 		r.verdict, r.report.Exit = verdict.Verdict{Code: code, Why: why}, code
 	}
+	if r.report.RunMS >= goodputShown.Milliseconds() {
+		r.record.Sync()
+		r.report.Goodput = r.goodput()
+	}
 	r.voice.Say("%s", r.report.Summary(r.cfg.Verbose))
 }
 
