@@ -124,7 +124,7 @@ func account(t *testing.T, program string, code int, after func(launcher *os.Pro
 // truth is what the program has written down. Each class is within 1 s of it, for both workers together.
 func TestGoodputAgainstTheTruth(t *testing.T) {
 	t.Parallel()
-	a := account(t, trainer, 0, nil, "--max-restarts=1", "--restart-on=3", `--expect=step (\d+)`, "--within=2s", "--first-within=20s")
+	a := account(t, trainer, 0, nil, "--max-restarts=1", "--restart-on=3", `--expect=step (\d+)`, "--within=3s", "--first-within=20s")
 	truth := map[goodput.Class]float64{}
 	for _, rank := range []string{".0", ".1"} {
 		took := func(from, to string) float64 { return a.truth[to+rank] - a.truth[from+rank] }
