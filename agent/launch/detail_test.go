@@ -4,6 +4,7 @@ package launch
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,8 +14,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/agent/launch/record"
 	"github.com/musterhq/muster/agent/launch/stall"
 	"github.com/musterhq/muster/agent/launch/supervise"
 	"github.com/musterhq/muster/agent/launch/verdict"
@@ -96,6 +99,48 @@ func TestProgressOfAnAttempt(t *testing.T) {
 	here.progress = stall.New(r.cfg.Progress, 0)
 	_, _ = here.progress.Hear(0, nil).Write([]byte("step 7\n"))
 	require.Equal(t, retry.Progress{By: retry.ByNumber, Name: `expect 'step (\d+)'`, At: []float64{7}, Text: "7"}, progressOf(here))
+}
+
+// TestWhatAFailedAttemptHasSaved checks that only a file of the attempt itself is its checkpoint, and that
+// nothing is recorded if that is unknown.
+func TestWhatAFailedAttemptHasSaved(t *testing.T) {
+	began, dir := time.Now(), t.TempDir()
+	path := filepath.Join(dir, "1.pt")
+	for name, row := range map[string]struct {
+		glob  string
+		at    time.Time // of the file
+		unfit []string
+		want  []string
+	}{
+		"a checkpoint":                  {"*.pt", began.Add(time.Minute), nil, []string{"saved 60"}},
+		"one of an earlier attempt":     {"*.pt", began.Add(-time.Minute), nil, []string{"unsaved"}},
+		"none":                          {"*.bin", began, nil, []string{"unsaved"}},
+		"no flag":                       {"", began, nil, nil},
+		"a pattern that cannot be read": {"[", began, nil, nil},
+		"an attempt that did not start": {"*.pt", began.Add(time.Minute), []string{"w-0"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, os.WriteFile(path, nil, 0o644))
+			require.NoError(t, os.Chtimes(path, row.at, row.at))
+			r := &runner{}
+			var err error
+			r.record, err = record.Open(t.TempDir(), "a")
+			require.NoError(t, err)
+			r.cfg.Chdir, r.cfg.ProgressFile = dir, row.glob
+			r.lookUpSaved(t.Context(), &attempt{began: began, unready: unready{unfit: row.unfit}, watcher: &supervise.Supervisor{}})
+			r.record.Close()
+			var got []string
+			_, err = r.record.Each(func(e event.Event) {
+				word := string(e.Kind)
+				if e.Kind == event.Saved {
+					word += fmt.Sprintf(" %.0f", e.Time.Sub(began).Seconds())
+				}
+				got = append(got, word)
+			})
+			require.NoError(t, err)
+			require.Equal(t, row.want, got)
+		})
+	}
 }
 
 // TestBrokenDevice checks that a device error in the output, or in the status of the worker's pod, is
