@@ -2,12 +2,15 @@ package controller
 
 import (
 	"cmp"
+	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/goodput"
 	"github.com/musterhq/muster/exec/names"
 )
 
@@ -18,12 +21,16 @@ const mostAttempts = 16
 // earlierAttempt matches a line of the launcher's termination message.
 var earlierAttempt = regexp.MustCompile(`^` + names.EarlierAttempt + `(\d{1,9}) \(exit code (\d{1,3})\): (.*)$`)
 
-// earlier splits the termination message of a container into its own last words and the earlier
-// attempts that it reports. pod is the container's pod.
-func earlier(words, pod string) (own string, before []v1alpha1.FailedAttempt) {
+// earlier splits the termination message of a container into its own last words, the earlier attempts
+// that it reports, and what the workers' time was spent on. pod is the container's pod.
+func earlier(words, pod string) (own string, before []v1alpha1.FailedAttempt, spent goodput.Account) {
 	var rest []string
 	for line := range strings.Lines(words) {
 		line = strings.TrimSuffix(line, "\n")
+		if account, ok := goodput.Parse(line); ok {
+			spent = account
+			continue
+		}
 		if m := earlierAttempt.FindStringSubmatch(line); m != nil {
 			restart, _ := strconv.ParseInt(m[1], 10, 32)
 			code, _ := strconv.ParseInt(m[2], 10, 32)
@@ -36,7 +43,7 @@ func earlier(words, pod string) (own string, before []v1alpha1.FailedAttempt) {
 		}
 		rest = append(rest, line)
 	}
-	return strings.Join(rest, "\n"), before
+	return strings.Join(rest, "\n"), before, spent
 }
 
 // Sentences of the agent that name a rank, its pod, or both.
@@ -59,6 +66,23 @@ func failureOf(words, pod string, code int32) v1alpha1.FirstFailure {
 		f.Rank = new(int32(n))
 	}
 	return f
+}
+
+// spend adds what the time of a launcher's workers was spent on to that of earlier launchers.
+func spend(s *v1alpha1.LaunchJobStatus, spent goodput.Account) {
+	if spent == nil {
+		return
+	}
+	all := maps.Clone(spent)
+	for _, one := range s.Spent {
+		all[goodput.Class(one.Class)] += float64(one.Seconds)
+	}
+	s.Goodput, s.Spent = all.Percent(), nil
+	for _, about := range goodput.Table() {
+		if seconds := int64(math.Round(all[about.Class])); seconds > 0 {
+			s.Spent = append(s.Spent, v1alpha1.TimeSpent{Class: string(about.Class), Seconds: seconds})
+		}
+	}
 }
 
 // keep adds the attempts in a verdict to those of the status.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/goodput"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -35,6 +36,7 @@ type place struct {
 	code   int32
 	words  string                   // the container's last words
 	before []v1alpha1.FailedAttempt // earlier attempts that the words report
+	spent  goodput.Account          // what the workers' time was spent on, from the words
 	ended  time.Time                // when the container ended
 	why    string                   // why the pod was lost
 	cause  string                   // why the container could not be started; "" if it was
@@ -88,7 +90,7 @@ func (p *place) judge(now time.Time) {
 	switch {
 	case end != nil && (end.ExitCode == 0 || !taken && !deleted): // an exit code that the deletion caused does not count
 		p.stage, p.code, p.ended = done, end.ExitCode, end.FinishedAt.Time
-		p.words, p.before = earlier(end.Message, p.pod.Name)
+		p.words, p.before, p.spent = earlier(end.Message, p.pod.Name)
 		p.unstarted(now)
 	case deleted && held(p.pod, now):
 		p.stage, p.why = forgotten, why

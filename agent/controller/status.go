@@ -143,6 +143,7 @@ func finish(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene) {
 		s.FirstFailure = v.first
 	}
 	keep(s, v)
+	spend(s, v.spent)
 	if !v.good && v.again && s.Attempt <= runPolicy(job).BackoffLimit {
 		s.Attempt++
 		why := obstacle{reasonAgain, fmt.Sprintf("attempt %d, with new pods: %s", s.Attempt, v.message)}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/goodput"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -24,6 +25,7 @@ type verdict struct {
 	message string
 	first   *v1alpha1.FirstFailure
 	before  []v1alpha1.FailedAttempt // the agent's own attempts
+	spent   goodput.Account          // what the workers' time was spent on; nil: unknown
 	again   bool                     // a new attempt of the pods may succeed
 }
 
@@ -85,7 +87,7 @@ func deciders(job *v1alpha1.LaunchJob, places []place) []place {
 // verdict returns the verdict for the job, given the end of this pod.
 func (p place) verdict() verdict {
 	if p.code == 0 {
-		return verdict{over: true, good: true, reason: reasonCompleted, message: p.pod.Name + " ended with 0", before: p.before}
+		return verdict{over: true, good: true, reason: reasonCompleted, message: p.pod.Name + " ended with 0", before: p.before, spent: p.spent}
 	}
 	words := strings.TrimSpace(p.words)
 	line, _, _ := strings.Cut(words, "\n")
@@ -101,7 +103,7 @@ func (p place) verdict() verdict {
 		reason = reasonPreflight
 	}
 	return verdict{over: true, reason: reason, message: cmp.Or(clip(line, 500), fmt.Sprintf("%s ended with %d", p.pod.Name, p.code)),
-		first: &first, before: p.before,
+		first: &first, before: p.before, spent: p.spent,
 		again: p.code != names.ExitUsage && p.code != names.ExitForbidden && p.cause == "",
 	}
 }

@@ -24,7 +24,9 @@ const (
 	LinkLost         Kind = "link-lost"
 	LinkBack         Kind = "link-back"
 	Stalled          Kind = "stalled"
+	Moving           Kind = "moving"
 	Saved            Kind = "saved"
+	Unsaved          Kind = "unsaved"
 	StopAsked        Kind = "stop-asked"
 	RankEnded        Kind = "rank-ended"
 	WorkerLost       Kind = "worker-lost"
@@ -72,8 +74,10 @@ func Table() []About {
 		{FirstLine, OfRank, "The rank has printed something for the first time in this attempt. Ranks of mpirun do not have this event.", ""},
 		{LinkLost, OfWorker, "The link to the worker was cut. The launcher redials it.", "cause"},
 		{LinkBack, OfWorker, "The link to the worker is connected again.", ""},
-		{Stalled, OfRun, "The run seems to hang, or has broken a progress rule.", "what was seen"},
-		{Saved, OfRun, "The attempt has written a file that matches --progress-file. The time is that of the newest file.", ""},
+		{Stalled, OfRun, "The run seems to hang, or has broken a progress rule. The count is the time without progress before the event, in milliseconds.", "what was seen"},
+		{Moving, OfRun, "A run that was stalled makes progress again.", "what was seen"},
+		{Saved, OfRun, "The attempt has written a file that matches --progress-file. The time is that of the newest file. Files are looked up when an attempt has failed.", ""},
+		{Unsaved, OfRun, "The attempt has failed, and has written no file that matches --progress-file.", ""},
 		{StopAsked, OfRun, "The launcher has begun to stop the command.", "cause"},
 		{RankEnded, OfRank, "The rank has ended. Of the ranks of mpirun that end with 0, only the first on each worker has this event.", "how it ended"},
 		{WorkerLost, OfWorker, "The worker was given up.", "cause"},

@@ -19,6 +19,16 @@ var ErrNone = errors.New("it has no events")
 // events, as a crash leaves them, and returns their number. It returns ErrNone if lines remain and
 // none of them is an event, or if there is no line.
 func Read(from io.Reader) (all []Event, skipped int, err error) {
+	skipped, err = Each(from, func(e Event) { all = append(all, e) })
+	if err != nil && len(all) > 0 {
+		return all, skipped + 1, nil // nothing is known about the rest
+	}
+	return all, skipped, err
+}
+
+// Each is Read for one event after the other, for a record that is large.
+func Each(from io.Reader, take func(Event)) (skipped int, err error) {
+	some := false
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, 0, 64<<10), longest)
 	for lines.Scan() {
@@ -31,17 +41,16 @@ func Read(from io.Reader) (all []Event, skipped int, err error) {
 			skipped++
 			continue
 		}
-		all = append(all, e)
+		some = true
+		take(e)
 	}
-	if err := lines.Err(); err != nil && len(all) == 0 {
-		return nil, skipped, fmt.Errorf("%w: %w", ErrNone, err)
-	} else if err != nil {
-		skipped++ // nothing is known about the rest
+	if err := lines.Err(); err != nil {
+		return skipped, fmt.Errorf("%w: %w", ErrNone, err)
 	}
-	if len(all) == 0 {
-		return nil, skipped, ErrNone
+	if !some {
+		return skipped, ErrNone
 	}
-	return all, skipped, nil
+	return skipped, nil
 }
 
 // Ours reports whether text begins with an event, so that an earlier run wrote it.

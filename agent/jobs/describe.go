@@ -67,6 +67,9 @@ func facts(b *strings.Builder, job *v1alpha1.LaunchJob, now time.Time) {
 	if s.CompletionTime != nil {
 		fact("Ended", "%s", ago(s.CompletionTime, now))
 	}
+	if s.Goodput != "" {
+		fact("Goodput", "%s", s.Goodput+spent(s.Spent))
+	}
 	if s.Attempt > 1 {
 		fact("Attempt", "%d", s.Attempt)
 	}
@@ -85,6 +88,18 @@ func facts(b *strings.Builder, job *v1alpha1.LaunchJob, now time.Time) {
 	for _, n := range s.ExcludedNodes {
 		fact("Excluded", "node %s, %s: failed twice (%s)", n.Node, ago(&n.Time, now), n.Cause)
 	}
+}
+
+// spent returns what the workers' time was spent on: ": productive 3351 s, lost 20 s".
+func spent(classes []v1alpha1.TimeSpent) string {
+	var parts []string
+	for _, one := range classes {
+		parts = append(parts, fmt.Sprintf("%s %d s", one.Class, one.Seconds))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(parts, ", ")
 }
 
 // shape describes the pods of a job: launcher, 4 worker of 8 slots.

@@ -20,7 +20,7 @@ import (
 func Table(list []v1alpha1.LaunchJob, wide, namespaces bool, now time.Time) Columns {
 	t := Columns{Head: []string{"NAME", "READY", "PHASE", "REASON", "ATTEMPT", "AGE"}}
 	if wide {
-		t.Head = append(t.Head, "FRAMEWORK", "WORKERS", "IMAGE", "MESSAGE")
+		t.Head = append(t.Head, "FRAMEWORK", "WORKERS", "IMAGE", "GOODPUT", "MESSAGE")
 	}
 	if namespaces {
 		t.Head = append([]string{"NAMESPACE"}, t.Head...)
@@ -30,7 +30,7 @@ func Table(list []v1alpha1.LaunchJob, wide, namespaces bool, now time.Time) Colu
 		s := job.Status
 		row := []string{job.Name, s.Ready, s.Phase, s.Reason, attempt(s.Attempt), age(job.CreationTimestamp, now)}
 		if wide {
-			row = append(row, cmp.Or(job.Spec.Framework, "auto"), strconv.Itoa(size(job)), image(job), oneLine(s.Message))
+			row = append(row, cmp.Or(job.Spec.Framework, "auto"), strconv.Itoa(size(job)), image(job), s.Goodput, oneLine(s.Message))
 		}
 		if namespaces {
 			row = append([]string{job.Namespace}, row...)

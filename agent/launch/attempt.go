@@ -48,10 +48,16 @@ type attempt struct {
 	grouped
 
 	verdict verdict.Verdict
-	said    bool     // the user has been told all that the verdict says
-	unfit   []string // workers that have failed a check, so that the attempt was not started; nil: it was
-	hint    string   // for the verdict of such an attempt
-	failed  int      // workers and spares that have failed its preflight
+	said    bool   // the user has been told all that the verdict says
+	saved   lookup // what it has saved, if it has failed
+	unready
+}
+
+// unready is why an attempt was not started.
+type unready struct {
+	unfit  []string // workers that have failed a check, so that the attempt was not started; nil: it was
+	hint   string   // for the verdict of such an attempt
+	failed int      // workers and spares that have failed its preflight
 }
 
 // grouped is the part of an attempt whose processes run on the workers.
@@ -269,6 +275,10 @@ func (r *runner) conclude() {
 	}
 	if code, why := r.settleCode(r.report.Exit, r.verdict.Why); code != r.report.Exit {
 		r.verdict, r.report.Exit = verdict.Verdict{Code: code, Why: why}, code
+	}
+	if r.report.RunMS >= goodputShown.Milliseconds() {
+		r.record.Sync()
+		r.report.Goodput = r.goodput()
 	}
 	r.voice.Say("%s", r.report.Summary(r.cfg.Verbose))
 }

@@ -22,17 +22,47 @@ import (
 )
 
 // newestWait limits how long the files of --progress-file are looked up. A file system may hang.
-const newestWait = 10 * time.Second
+// newestHurry is the limit if the run ends, so that nobody else needs the answer.
+const (
+	newestWait  = 10 * time.Second
+	newestHurry = 2 * time.Second
+)
+
+// lookup is the result of looking up the files of --progress-file.
+type lookup struct {
+	at  time.Time // when the newest one was written; zero: there is none
+	err error
+}
+
+// lookUpSaved looks up what an attempt that has failed has saved, and records it: only that part of its
+// work was not lost.
+func (r *runner) lookUpSaved(ctx context.Context, a *attempt) {
+	if r.cfg.ProgressFile == "" {
+		return
+	}
+	limit := newestWait
+	if a.watcher.Over() || ctx.Err() != nil {
+		limit = newestHurry
+	}
+	a.saved.at, a.saved.err = r.newest(context.WithoutCancel(ctx), a, limit)
+	switch {
+	case a.saved.err != nil || a.unfit != nil:
+	case a.saved.at.After(a.began):
+		r.record.At(a.saved.at, event.Saved, "")
+	default:
+		r.record.Note(event.Unsaved, "", 0)
+	}
+}
 
 // endOf says how the attempt ended, with what rules and the limit of attempts without progress ask
 // about.
-func (r *runner) endOf(ctx context.Context, a *attempt) retry.End {
+func (r *runner) endOf(a *attempt) retry.End {
 	e := a.end()
 	e.Worker, _ = a.origin()
 	e.Signal, e.Output, e.Container = a.signal(), a.lastLines(), r.containerOf(a, e.Worker)
 	e.Device = r.brokenDevice(a, e.Worker)
 	if r.account.Policy.MaxNoProgress > 0 {
-		e.Progress = r.progressOf(ctx, a)
+		e.Progress = r.progressOf(a)
 	}
 	return e
 }
@@ -86,7 +116,7 @@ func (r *runner) containerOf(a *attempt, worker string) string {
 
 // progressOf returns how far the attempt came: by a number in its output, by a file, or by its time
 // of life.
-func (r *runner) progressOf(ctx context.Context, a *attempt) retry.Progress {
+func (r *runner) progressOf(a *attempt) retry.Progress {
 	if peak, ok := a.progress.Peak(); ok {
 		return retry.Progress{By: retry.ByNumber, Name: peak.Rule.Name(), At: peak.Numbers, Text: peak.Text}
 	}
@@ -97,15 +127,11 @@ func (r *runner) progressOf(ctx context.Context, a *attempt) retry.Progress {
 		return retry.Progress{}
 	}
 	p := retry.Progress{By: retry.ByFile, Name: "--progress-file=" + r.cfg.ProgressFile}
-	at, err := r.newest(ctx, a)
-	switch {
-	case err != nil:
-		r.warn([]string{fmt.Sprintf("cannot look up %s: %v; the attempt counts as one with progress", p.Name, err)})
+	switch at := a.saved.at; {
+	case a.saved.err != nil:
+		r.warn([]string{fmt.Sprintf("cannot look up %s: %v; the attempt counts as one with progress", p.Name, a.saved.err)})
 		p.Unknown = true
 	case !at.IsZero():
-		if at.After(a.began) {
-			r.record.At(at, event.Saved, "")
-		}
 		p.At, p.Text = []float64{float64(at.Unix()), float64(at.Nanosecond())}, at.UTC().Format(time.RFC3339)
 	}
 	return p
@@ -127,8 +153,8 @@ func (r *runner) countsNumbers() bool {
 
 // newest returns when the newest file of --progress-file was written, where rank 0's command ran: in
 // the launcher, or on a worker. The zero time means that there is none.
-func (r *runner) newest(ctx context.Context, a *attempt) (time.Time, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, newestWait, fmt.Errorf("no answer within %s", newestWait))
+func (r *runner) newest(ctx context.Context, a *attempt, limit time.Duration) (time.Time, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
 	defer cancel()
 	glob := r.cfg.ProgressFile
 	if !filepath.IsAbs(glob) {

@@ -4,6 +4,7 @@ package launch
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,8 +14,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/agent/launch/record"
 	"github.com/musterhq/muster/agent/launch/stall"
 	"github.com/musterhq/muster/agent/launch/supervise"
 	"github.com/musterhq/muster/agent/launch/verdict"
@@ -48,7 +51,7 @@ func TestDetailOfAnEnd(t *testing.T) {
 			if row.hung {
 				a.verdict.Code = names.ExitHung
 			}
-			require.Equal(t, row.want, (&runner{}).endOf(t.Context(), a).Detail)
+			require.Equal(t, row.want, (&runner{}).endOf(a).Detail)
 		})
 	}
 }
@@ -69,29 +72,75 @@ func TestProgressOfAnAttempt(t *testing.T) {
 	r, _ := runnerWith(t, 2)
 	r.account.Policy.MaxNoProgress = 3
 	a := &attempt{plan: plan.Plan{Hosts: []plan.Host{{Name: "w-1"}, {Name: "w-0"}}, Processes: []plan.Process{{Worker: 0, Rank: 1}, {Worker: 1, Rank: 0}}}, watcher: &supervise.Supervisor{}}
-	require.Equal(t, retry.Progress{}, r.endOf(t.Context(), a).Progress)
+	require.Equal(t, retry.Progress{}, r.endOf(a).Progress)
 
+	progressOf := func(a *attempt) retry.Progress {
+		r.lookUpSaved(t.Context(), a)
+		return r.progressOf(a)
+	}
 	dir := t.TempDir()
 	path, at := filepath.Join(dir, "1.pt"), time.Unix(1_700_000_000, 7)
 	require.NoError(t, os.WriteFile(path, nil, 0o644))
 	require.NoError(t, os.Chtimes(path, at, at))
 	r.cfg.Chdir, r.cfg.ProgressFile = dir, "*.pt"
 	want := retry.Progress{By: retry.ByFile, Name: "--progress-file=*.pt", At: []float64{1_700_000_000, 7}, Text: "2023-11-14T22:13:20Z"}
-	require.Equal(t, want, r.progressOf(t.Context(), a), "on the worker of rank 0")
+	require.Equal(t, want, progressOf(a), "on the worker of rank 0")
 	r.links.Forget([]string{"w-0"})
 	r.warned = map[string]bool{}
-	require.True(t, r.progressOf(t.Context(), a).Unknown, "that worker is lost")
+	require.True(t, progressOf(a).Unknown, "that worker is lost")
 	require.Len(t, r.warned, 1)
 	here := &attempt{watcher: &supervise.Supervisor{}}
-	require.Equal(t, want, r.progressOf(t.Context(), here), "in the launcher")
+	require.Equal(t, want, progressOf(here), "in the launcher")
 	r.cfg.ProgressFile = "*.bin"
-	require.Equal(t, retry.Progress{By: retry.ByFile, Name: "--progress-file=*.bin"}, r.progressOf(t.Context(), here))
+	require.Equal(t, retry.Progress{By: retry.ByFile, Name: "--progress-file=*.bin"}, progressOf(here))
 
 	r.cfg.Progress = []progress.Word{{Flag: "expect", Value: `step (\d+)`}, {Flag: "within", Value: "1h"}}
-	require.Equal(t, retry.Progress{By: retry.ByNumber, Unknown: true}, r.progressOf(t.Context(), here), "nothing was started")
+	require.Equal(t, retry.Progress{By: retry.ByNumber, Unknown: true}, progressOf(here), "nothing was started")
 	here.progress = stall.New(r.cfg.Progress, 0)
 	_, _ = here.progress.Hear(0, nil).Write([]byte("step 7\n"))
-	require.Equal(t, retry.Progress{By: retry.ByNumber, Name: `expect 'step (\d+)'`, At: []float64{7}, Text: "7"}, r.progressOf(t.Context(), here))
+	require.Equal(t, retry.Progress{By: retry.ByNumber, Name: `expect 'step (\d+)'`, At: []float64{7}, Text: "7"}, progressOf(here))
+}
+
+// TestWhatAFailedAttemptHasSaved checks that only a file of the attempt itself is its checkpoint, and that
+// nothing is recorded if that is unknown.
+func TestWhatAFailedAttemptHasSaved(t *testing.T) {
+	began, dir := time.Now(), t.TempDir()
+	path := filepath.Join(dir, "1.pt")
+	for name, row := range map[string]struct {
+		glob  string
+		at    time.Time // of the file
+		unfit []string
+		want  []string
+	}{
+		"a checkpoint":                  {"*.pt", began.Add(time.Minute), nil, []string{"saved 60"}},
+		"one of an earlier attempt":     {"*.pt", began.Add(-time.Minute), nil, []string{"unsaved"}},
+		"none":                          {"*.bin", began, nil, []string{"unsaved"}},
+		"no flag":                       {"", began, nil, nil},
+		"a pattern that cannot be read": {"[", began, nil, nil},
+		"an attempt that did not start": {"*.pt", began.Add(time.Minute), []string{"w-0"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, os.WriteFile(path, nil, 0o644))
+			require.NoError(t, os.Chtimes(path, row.at, row.at))
+			r := &runner{}
+			var err error
+			r.record, err = record.Open(t.TempDir(), "a")
+			require.NoError(t, err)
+			r.cfg.Chdir, r.cfg.ProgressFile = dir, row.glob
+			r.lookUpSaved(t.Context(), &attempt{began: began, unready: unready{unfit: row.unfit}, watcher: &supervise.Supervisor{}})
+			r.record.Close()
+			var got []string
+			_, err = r.record.Each(func(e event.Event) {
+				word := string(e.Kind)
+				if e.Kind == event.Saved {
+					word += fmt.Sprintf(" %.0f", e.Time.Sub(began).Seconds())
+				}
+				got = append(got, word)
+			})
+			require.NoError(t, err)
+			require.Equal(t, row.want, got)
+		})
+	}
 }
 
 // TestBrokenDevice checks that a device error in the output, or in the status of the worker's pod, is
@@ -115,7 +164,7 @@ func TestBrokenDevice(t *testing.T) {
 		r := &runner{shot: rendezvous.Snapshot{Pods: row.pods}}
 		f := group.Failure{Label: "rank 1", Worker: "w-1", Tail: []string{"Traceback:", row.line}}
 		a := &attempt{grouped: grouped{result: group.Result{Code: 1, Cause: &f}}, watcher: &supervise.Supervisor{}, verdict: verdict.Verdict{Code: 1}}
-		require.Equal(t, row.want, r.endOf(t.Context(), a).Device, name)
+		require.Equal(t, row.want, r.endOf(a).Device, name)
 	}
 }
 
@@ -136,7 +185,7 @@ func TestWhyAWorkerIsGivenUp(t *testing.T) {
 		"all pods, one failed check": {"", []string{"w-0"}, retry.RestartPods, map[string]string{"w-0": names.WhyPreflight, "w-1": ""}},
 		"a restart in place":         {"Traceback", nil, retry.Restart, map[string]string{}},
 	} {
-		a := &attempt{workers: workers, unfit: row.unfit, watcher: &supervise.Supervisor{}, verdict: verdict.Verdict{Code: 1}}
+		a := &attempt{workers: workers, unready: unready{unfit: row.unfit}, watcher: &supervise.Supervisor{}, verdict: verdict.Verdict{Code: 1}}
 		if row.line != "" {
 			a.result = group.Result{Code: 1, Cause: &group.Failure{Label: "rank 1", Worker: "w-1", Tail: []string{row.line}}}
 		}

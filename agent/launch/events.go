@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/agent/check"
 	"github.com/musterhq/muster/agent/event"
+	"github.com/musterhq/muster/agent/goodput"
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
@@ -32,6 +33,7 @@ func (r *runner) endRecord(path string, code int, why string) {
 	code, why = r.settleCode(code, why)
 	r.record.Note(event.RunEnded, why, code)
 	r.record.Close()
+	r.report.Goodput = r.goodput()
 	if path == "" || r.record == nil {
 		return
 	}
@@ -42,6 +44,23 @@ func (r *runner) endRecord(path string, code int, why string) {
 	if err != nil {
 		r.unwritten(fmt.Errorf("write events: %w", err))
 	}
+}
+
+// goodputShown is the run time from which on the last line shows the goodput. That of a shorter run is
+// mostly its start.
+const goodputShown = time.Minute
+
+// goodput returns the account of the events so far, or nil if there is none.
+func (r *runner) goodput() goodput.Account {
+	reader := goodput.NewReader()
+	if _, err := r.record.Each(reader.Take); err != nil {
+		r.log.Warn("cannot compute the goodput", "error", err)
+		return nil
+	}
+	if account := reader.Account(time.Now()); account.Total() > 0 {
+		return account
+	}
+	return nil
 }
 
 // recordStart records which workers take part in an attempt that starts.

@@ -68,8 +68,12 @@ func (r *runner) decide(ctx context.Context, a *attempt) retry.Decision {
 	if v, overruled := a.watcher.Overrule(a.result.Cause == nil && a.result.Stopped, a.evidence.Lost); overruled {
 		a.verdict, a.said = v, false
 	}
-	if (a.verdict.Code != 0 || a.endedToRestart()) && !a.watcher.Over() && ctx.Err() == nil && !r.links.Superseded() && r.lostOutput.Err() == nil {
-		d = r.account.Decide(r.endOf(ctx, a), time.Now())
+	failed := a.verdict.Code != 0 || a.endedToRestart()
+	if failed {
+		r.lookUpSaved(ctx, a)
+	}
+	if failed && !a.watcher.Over() && ctx.Err() == nil && !r.links.Superseded() && r.lostOutput.Err() == nil {
+		d = r.account.Decide(r.endOf(a), time.Now())
 	}
 	tried := a.record(d.Counted)
 	tried.Words = strings.TrimPrefix(r.epilogue, "\n")

@@ -28,6 +28,7 @@ type Verdict struct {
 	Ago   time.Duration // time since that line
 	Best  string        // the largest captured number
 	After time.Duration // the time limit that has passed
+	Quiet time.Duration // time without progress, from the last line that counted; 0: the rule needs none
 }
 
 // Words at the start of a verdict.

@@ -75,7 +75,7 @@ func (w *Watch) Reset(now time.Time) {
 }
 
 // Feed checks one line without its newline. It reports whether Look has something to return before
-// Due.
+// Due, or whether Due is earlier now.
 func (w *Watch) Feed(rank int, line []byte, now time.Time) (news bool) {
 	line = plain(line)
 	for i := range w.set.rules {
@@ -127,12 +127,13 @@ func (w *Watch) matched(i, rank int, line []byte, match []int, now time.Time) (n
 			w.paces[i].note(found[0], r.totalOf(line, match), now)
 		}
 	}
+	sooner := !s.moved && r.Within > 0 && r.first() > r.Within // Due is earlier now
 	s.since, s.moved = now, true
 	if s.fired {
 		s.fired, s.resumed = false, true
 		return true
 	}
-	return false
+	return sooner
 }
 
 // stateOf returns the state to which a rank's line belongs.
@@ -243,7 +244,7 @@ func (w *Watch) Look(now time.Time) (verdicts []Verdict) {
 				resumed = s.tell(resumed, Verdict{Rule: r.Rule, Kind: Moves}, now)
 			case limit > 0 && now.Sub(s.since) >= limit:
 				s.fired = true
-				fired = s.tell(fired, Verdict{Rule: r.Rule, Kind: s.kind(), After: limit}, now)
+				fired = s.tell(fired, Verdict{Rule: r.Rule, Kind: s.kind(), After: limit, Quiet: now.Sub(s.since)}, now)
 			}
 		}
 		for _, v := range []*Verdict{fired, resumed} {

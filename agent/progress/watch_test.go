@@ -126,6 +126,20 @@ func TestARuleFiresExactlyWhenNoNumberGrows(t *testing.T) {
 	}
 }
 
+// TestQuiet checks that a verdict says how long there was no progress, and not only no line.
+func TestQuiet(t *testing.T) {
+	set, err := Compile([]Rule{{Expect: step, Within: ten}, {FailOn: "nan"}})
+	require.NoError(t, err)
+	w := set.Begin(start, 1)
+	for at, line := range []string{"step 1", "step 2", "step 2", "step 1", "nan"} {
+		w.Feed(0, []byte(line), start.Add(time.Duration(at)*time.Second))
+	}
+	for _, v := range w.Look(start.Add(14 * time.Second)) {
+		require.Equal(t, map[Kind]time.Duration{Failed: 0, NotGrown: 13 * time.Second}[v.Kind], v.Quiet)
+		require.Contains(t, []Kind{Failed, NotGrown}, v.Kind)
+	}
+}
+
 func TestRankName(t *testing.T) {
 	require.Equal(t, "rank 3", Verdict{Rank: 3}.RankName())
 	require.Equal(t, "rank 2", Verdict{Rank: NoRank, From: 2, Line: "x"}.RankName())

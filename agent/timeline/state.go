@@ -44,7 +44,7 @@ func (r *run) apply(e event.Event) (all bool) {
 	case event.Checked:
 		all, r.checking = true, false
 	case event.CommandStarted:
-		all = !r.runs || r.attempt != e.Attempt
+		all = !r.runs || r.checking || r.attempt != e.Attempt
 		r.known, r.runs, r.ended, r.checking, r.attempt = true, true, false, false, e.Attempt
 	case event.AttemptEnded:
 		all, r.known, r.runs, r.ended, r.attempt = true, true, false, true, e.Attempt

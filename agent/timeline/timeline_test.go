@@ -217,7 +217,7 @@ func TestManyWorkersFitAScreen(t *testing.T) {
 }
 
 func TestJSONAddsUp(t *testing.T) {
-	text, err := Build(launch(), time.Time{}).JSON()
+	text, err := Build(launch(), time.Time{}).JSON(nil)
 	require.NoError(t, err)
 	var got struct {
 		Seconds float64
@@ -240,7 +240,7 @@ func TestJSONAddsUp(t *testing.T) {
 		}
 		require.InDelta(t, 95, sum, 1e-6)
 	}
-	text, err = Build(nil, noon).JSON()
+	text, err = Build(nil, noon).JSON(nil)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), "null")
 }

@@ -108,7 +108,7 @@ func TestJobScripts(t *testing.T) {
 }
 
 // job implements `job NAME [FIELD=VALUE]...`. It sets what the controller would write: phase,
-// reason, message, ready, code, ended (how long ago), launcher, namespace, label. framework,
+// reason, message, goodput, ready, code, ended (how long ago), launcher, namespace, label. framework,
 // workers and procs are fields of the user.
 func (o *office) job(ts *testscript.TestScript, args []string) {
 	namespace := "lab"
@@ -139,6 +139,8 @@ func (o *office) job(ts *testscript.TestScript, args []string) {
 			s.Reason = v
 		case "message":
 			s.Message = v
+		case "goodput":
+			s.Goodput, s.Spent = v, []v1alpha1.TimeSpent{{Class: "productive", Seconds: 93}, {Class: "lost", Seconds: 7}}
 		case "ready":
 			s.Ready = v
 		case "code":

@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/goodput"
 	"github.com/musterhq/muster/agent/jobs"
 	"github.com/musterhq/muster/agent/timeline"
 	"github.com/musterhq/muster/exec/names"
@@ -22,9 +23,10 @@ import (
 
 const timelineHelp = `usage: agent timeline [FILE | JOB] [-o html|svg|json|chrome]
 
-Shows where the time of a run went: a bar for each worker by phase, and the slowest worker of each
-phase. FILE is a file of agent run --events. With JOB it asks the launcher of that job, which must
-still be there. Without both it shows the newest run in this container or on this machine.
+Shows where the time of a run went: a bar for each worker by phase, the slowest worker of each
+phase, and the goodput. FILE is a file of agent run --events. With JOB it asks the launcher of that
+job, which must still be there. Without both it shows the newest run in this container or on this
+machine.
 
   agent timeline
   agent timeline bert
@@ -145,7 +147,7 @@ func (f *timelineFlags) print(streams Streams, t *timeline.Timeline, title strin
 	var err error
 	switch f.output {
 	case "json":
-		text, err = t.JSON()
+		text, err = t.JSON(goodput.Of(t))
 	case "chrome":
 		text, err = t.Chrome()
 	case "html":
@@ -157,7 +159,11 @@ func (f *timelineFlags) print(streams Streams, t *timeline.Timeline, title strin
 		if werr != nil || width <= 0 {
 			width = usualWidth
 		}
-		_, err = fmt.Fprint(streams.Out, failure.Visible(t.Text(width)))
+		view := t.Text(width)
+		if share := goodput.Of(t).Text(); share != "" {
+			view += share + "\n"
+		}
+		_, err = fmt.Fprint(streams.Out, failure.Visible(view))
 		return err
 	}
 	if err == nil {

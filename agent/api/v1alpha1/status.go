@@ -54,6 +54,14 @@ type LaunchJobStatus struct {
 	// Attempt of the pods, from 1. Attempts that the agent starts in the same pods are in failedAttempts.
 	// +optional
 	Attempt int32 `json:"attempt,omitempty"`
+	// Share of the workers' time that was work which was kept: 93.1%. It is set when a launcher has ended.
+	// +optional
+	Goodput string `json:"goodput,omitempty"`
+	// What the workers' time was spent on, by class, summed over the launchers that have ended.
+	// +optional
+	// +listType=map
+	// +listMapKey=class
+	Spent []TimeSpent `json:"spent,omitempty"`
 	// Counts of the pods of each role.
 	// +optional
 	// +listType=map
@@ -131,6 +139,14 @@ type TrainerMetric struct {
 	// The number as text.
 	// +kubebuilder:validation:MaxLength=128
 	Value string `json:"value"`
+}
+
+// TimeSpent is the time of all workers in one class.
+type TimeSpent struct {
+	// The class: productive, stalled, lost and others.
+	Class string `json:"class"`
+	// Seconds, summed over the workers.
+	Seconds int64 `json:"seconds"`
 }
 
 // RoleStatus counts the pods of one role.

@@ -107,6 +107,7 @@ type stillness struct {
 	printed time.Time
 	scenes  map[string]Scene     // the last scene of each worker
 	idle    map[string]time.Time // since when each worker has done nothing
+	worked  time.Time            // when a worker was last seen to have done something
 }
 
 func newStillness(after time.Duration, now time.Time) *stillness {
@@ -120,6 +121,9 @@ func (s *stillness) take(worker string, now Scene) bool {
 	if !known || active {
 		s.idle[worker] = now.at
 	}
+	if active && now.at.After(s.worked) {
+		s.worked = now.at
+	}
 	s.scenes[worker] = now
 	return active
 }
@@ -132,6 +136,15 @@ func (s *stillness) keep(workers func(string) bool) {
 			delete(s.idle, name)
 		}
 	}
+}
+
+// since returns when the run was last seen to do something: the last output, or the last look that
+// showed work.
+func (s *stillness) since() time.Time {
+	if s.worked.After(s.printed) {
+		return s.worked
+	}
+	return s.printed
 }
 
 // hangs reports whether, for the whole time, nothing was printed and every worker that was looked

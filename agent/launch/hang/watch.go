@@ -26,7 +26,8 @@ type Finding struct {
 	// Unknown are the workers that could not be asked, and why. If there are any, there is no
 	// verdict.
 	Unknown map[string]error
-	Over    bool // what was reported to hang moves again
+	Since   time.Time // when the run was last seen to do something
+	Over    bool      // what was reported to hang moves again
 	// Polls means that this is only a suspicion, because ranks use processors. Stacks is set then.
 	Polls   bool
 	Polling []int // which of the ranks poll
@@ -199,7 +200,7 @@ func (w *Watch) judge(ctx context.Context, unknown map[string]error) {
 		}
 	case !w.told && w.still.hangs(now) && (!w.Wary || w.sure()):
 		w.told = true
-		h := Finding{Scenes: maps.Clone(w.still.scenes)}
+		h := Finding{Scenes: maps.Clone(w.still.scenes), Since: w.still.since()}
 		if !w.Unstacked {
 			at := TakeStacks(ctx, hangStacks, wire.ProgramsBrief, w.workers(), w.LabelOf)
 			h.Stacks = &at

@@ -55,6 +55,29 @@ func TestHang(t *testing.T) {
 	})
 }
 
+// TestSinceWhenItHangs checks that a report says when the run was last seen to do something: its last
+// output, or the last look that showed work.
+func TestSinceWhenItHangs(t *testing.T) {
+	since := func(happens func(s *hangtest.Stage, w *Watch)) float64 {
+		s, minutes := hangtest.New(), 0.0
+		w := NewWatch(10*time.Minute, func() map[string]Asker { return map[string]Asker{"0": hangtest.Worker{Stage: s, Name: "0"}} })
+		began := time.Now()
+		w.Begin()
+		time.Sleep(6 * time.Minute)
+		happens(s, w)
+		minutes = (<-w.Tell()).Since.Sub(began).Minutes()
+		w.End()
+		return minutes
+	}
+	synctest.Test(t, func(t *testing.T) {
+		require.InDelta(t, 0, since(func(*hangtest.Stage, *Watch) {}), 1e-6)
+		require.InDelta(t, 6, since(func(_ *hangtest.Stage, w *Watch) { w.Wrote() }), 1e-6)
+		at := since(func(s *hangtest.Stage, _ *Watch) { s.Change(func() { s.Used["0"] += 1000 }) })
+		require.GreaterOrEqual(t, at, 6.0)
+		require.LessOrEqual(t, at, 8.5, "at the look after it")
+	})
+}
+
 // TestNoHang checks that runs that are slow, silent or unusual, but do not hang, are not reported.
 func TestNoHang(t *testing.T) {
 	for name, row := range map[string]struct {

@@ -34,7 +34,8 @@ type Log struct {
 	path string
 	most int64 // size of a segment
 	wake chan struct{}
-	done chan struct{} // closed when the writer has ended
+	asks chan chan struct{} // of Sync
+	done chan struct{}      // closed when the writer has ended
 	pods podsSeen
 
 	touchEvery time.Duration
@@ -54,7 +55,7 @@ type Log struct {
 // run's. The caller must call Close.
 func Open(dir, id string) (*Log, error) {
 	clean(dir)
-	l := &Log{path: pathOf(dir, id), most: sizeIn(dir), wake: make(chan struct{}, 1), done: make(chan struct{}), touchEvery: touchEvery}
+	l := &Log{path: pathOf(dir, id), most: sizeIn(dir), wake: make(chan struct{}, 1), asks: make(chan chan struct{}), done: make(chan struct{}), touchEvery: touchEvery}
 	var err error
 	if l.file, err = create(l.path); err != nil {
 		return nil, fmt.Errorf("record events: %w", err)
@@ -146,6 +147,31 @@ func (l *Log) Close() {
 	<-l.done
 }
 
+// syncTime is how long Sync waits for the disk.
+const syncTime = time.Second
+
+// Sync waits until the events so far are in the file. It returns after a second at the latest, because
+// the disk may hang.
+func (l *Log) Sync() {
+	if l == nil {
+		return
+	}
+	limit := time.NewTimer(syncTime)
+	defer limit.Stop()
+	written := make(chan struct{})
+	select {
+	case l.asks <- written:
+	case <-l.done:
+		return
+	case <-limit.C:
+		return
+	}
+	select {
+	case <-written:
+	case <-limit.C:
+	}
+}
+
 // run writes what is queued until Close.
 func (l *Log) run() {
 	defer close(l.done)
@@ -156,6 +182,9 @@ func (l *Log) run() {
 		select {
 		case _, open = <-l.wake:
 			l.flush()
+		case written := <-l.asks:
+			l.flush()
+			close(written)
 		case now := <-tick.C:
 			_ = os.Chtimes(l.path, now, now) // only a timeline after a crash needs it
 		}
@@ -221,6 +250,30 @@ func (l *Log) rotate() error {
 	_ = l.file.Close() // its bytes were written
 	l.file, l.size, l.torn = next, 0, false
 	return nil
+}
+
+// Each calls take for all events of the run that are still in the file, and returns the number of lines
+// that are no events. It keeps none of them in memory.
+func (l *Log) Each(take func(event.Event)) (skipped int, err error) {
+	if l == nil {
+		return 0, nil
+	}
+	for _, path := range []string{oldOf(l.path), l.path} {
+		f, err := os.Open(path)
+		if errors.Is(err, fs.ErrNotExist) && path != l.path {
+			continue
+		}
+		if err != nil {
+			return skipped, fmt.Errorf("read events: %w", err)
+		}
+		n, err := event.Each(f, take)
+		skipped += n
+		f.Close()
+		if err != nil && !errors.Is(err, event.ErrNone) {
+			return skipped, fmt.Errorf("read events: %w", err)
+		}
+	}
+	return skipped, nil
 }
 
 // Text returns all events of the run that are still there, after Close.

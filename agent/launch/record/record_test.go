@@ -58,6 +58,35 @@ func TestEventsReachTheFile(t *testing.T) {
 	require.Len(t, read(t, l), 3, "an event after Close is ignored")
 }
 
+// TestEachReadsARunThatGoesOn checks that events are in the file after Sync, and that both segments are
+// read.
+func TestEachReadsARunThatGoesOn(t *testing.T) {
+	l := open(t, t.TempDir(), "a")
+	kinds := func() (all []event.Kind) {
+		skipped, err := l.Each(func(e event.Event) { all = append(all, e.Kind) })
+		require.NoError(t, err)
+		require.Zero(t, skipped)
+		return all
+	}
+	require.Empty(t, kinds())
+	l.Note(event.Restart, "", 1)
+	l.Sync()
+	require.Equal(t, []event.Kind{event.Restart}, kinds())
+	require.NoError(t, os.WriteFile(oldOf(l.path), []byte(`{"time":"2026-03-01T12:00:00Z","kind":"run-started"}`+"\n"), 0o600))
+	l.Note(event.RunEnded, "", 0)
+	l.Close()
+	l.Sync()
+	require.Equal(t, []event.Kind{event.RunStarted, event.Restart, event.RunEnded}, kinds())
+}
+
+// TestSyncDoesNotWaitForAHungDisk checks that Sync gives up.
+func TestSyncDoesNotWaitForAHungDisk(t *testing.T) {
+	l := idle(t)
+	began := time.Now()
+	l.Sync()
+	require.Less(t, time.Since(began), 5*syncTime)
+}
+
 func TestNilLogRecordsNothing(t *testing.T) {
 	var l *Log
 	l.Begin(1)
@@ -66,10 +95,13 @@ func TestNilLogRecordsNothing(t *testing.T) {
 	l.Reasons(nil)
 	require.Nil(t, l.First("w", 0, ""))
 	require.Equal(t, nopCloser{io.Discard}, l.First("w", 0, "").Hear(nopCloser{io.Discard}))
+	l.Sync()
 	l.Close()
 	text, err := l.Text()
 	require.NoError(t, err)
 	require.Empty(t, text)
+	_, err = l.Each(func(event.Event) { require.Fail(t, "it has no events") })
+	require.NoError(t, err)
 }
 
 // idle returns a log whose writer does not run, as if the disk were slow.

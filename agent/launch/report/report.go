@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/check"
+	"github.com/musterhq/muster/agent/goodput"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
@@ -44,6 +45,8 @@ type Report struct {
 	Attempts []retry.Tried  `json:"attempts"` // in order
 	// Stopped are the ranks that were asked to end, by a signal or after a failure.
 	Stopped []StoppedRank `json:"stopped,omitempty"`
+	// Goodput is what the workers' time was spent on; nil: unknown.
+	Goodput goodput.Account `json:"goodput,omitempty"`
 
 	took map[string]bool // names of the workers that took part
 }
@@ -149,6 +152,9 @@ func (r Report) Summary(verbose bool) string {
 	if r.Redials > 0 || verbose {
 		parts = append(parts, r.redials())
 	}
+	if share := r.Goodput.Brief(); share != "" {
+		parts = append(parts, share)
+	}
 	if len(parts) == 0 {
 		return line
 	}
@@ -219,9 +225,9 @@ func Ours(text []byte) bool {
 const maxLastWords = 4000
 
 // LastWords writes the container's termination message to path: why and the exit code, the
-// epilogue, and the earlier failed attempts. It does nothing if path is no existing file, because
-// then this is no pod.
-func LastWords(path string, code int, why, epilogue string, tried []retry.Tried) error {
+// epilogue, the goodput, and the earlier failed attempts. It does nothing if path is no existing file,
+// because then this is no pod.
+func LastWords(path string, code int, why, epilogue string, tried []retry.Tried, spent goodput.Account) error {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
@@ -230,6 +236,9 @@ func LastWords(path string, code int, why, epilogue string, tried []retry.Tried)
 		why = "the command ended"
 	}
 	before := retry.Earlier(tried)
+	if spent != nil {
+		before = "\n" + spent.Line() + before
+	}
 	text := fmt.Sprintf("%s (exit code %d)%s", retry.Clip(why, maxLastWords-len(before)), code, epilogue)
 	text = retry.Clip(text, maxLastWords+40-len(before))
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/goodput"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/rendezvous"
@@ -22,6 +23,8 @@ func TestSummary(t *testing.T) {
 			RunMS: 61000, Workers: 4, Sessions: 8, LinksHeld: 1, Redials: 3, Redialled: 2, GapsMS: []int64{20, 3400, 1}},
 		"ended after 0.0 s on 1 worker, exit code 76; 2 attempts, 1 worker lost, 1 link redialed, longest gap 0.2 s": {
 			Exit: 76, Workers: 1, Sessions: 1, Redials: 1, Redialled: 1, GapsMS: []int64{200}, Lost: []verdict.Lost{{Worker: "w", Cause: "x"}}, Attempts: make([]retry.Tried, 2)},
+		"finished in 100 s on 2 workers, exit code 0; 2 attempts, goodput 93.1%": {RunMS: 100000, Workers: 2, Attempts: make([]retry.Tried, 2), Goodput: goodput.Account{goodput.Productive: 186.2, goodput.Lost: 13.8}},
+		"ended after 100 s on 2 workers, exit code 3":                            {Exit: 3, RunMS: 100000, Workers: 2, Goodput: goodput.Account{goodput.Unknown: 200}},
 	} {
 		require.Equal(t, want, r.Summary(false))
 	}
@@ -46,14 +49,14 @@ func TestReportFile(t *testing.T) {
 
 func TestLastWords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	require.NoError(t, LastWords(path, 1, "x", "", nil))
+	require.NoError(t, LastWords(path, 1, "x", "", nil, nil))
 	require.NoFileExists(t, path, "outside of a pod, no file is created")
 	require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("old"), 5000), 0o600))
-	require.NoError(t, LastWords(path, 76, "worker w-1 lost: gone", "", nil))
+	require.NoError(t, LastWords(path, 76, "worker w-1 lost: gone", "", nil, nil))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "worker w-1 lost: gone (exit code 76)\n", string(text))
-	require.NoError(t, LastWords(path, 76, strings.Repeat("ü", 4000), "", nil))
+	require.NoError(t, LastWords(path, 76, strings.Repeat("ü", 4000), "", nil, nil))
 	text, err = os.ReadFile(path)
 	require.NoError(t, err)
 	require.Less(t, len(text), 4096)
@@ -66,7 +69,7 @@ func TestLastWordsOfAttempts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
 	first := retry.Tried{Code: 3, Why: "worker w-1: rank 1, pi (pid 9), exited with 3;\nmpirun exited with 3", Words: "Traceback\n  boom"}
-	require.NoError(t, LastWords(path, 0, "", "", []retry.Tried{first, {Attempt: 1, Code: 76, Why: "worker w-0 lost: evicted"}, {Attempt: 2}}))
+	require.NoError(t, LastWords(path, 0, "", "", []retry.Tried{first, {Attempt: 1, Code: 76, Why: "worker w-0 lost: evicted"}, {Attempt: 2}}, nil))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "the command ended (exit code 0)\n"+
@@ -74,8 +77,13 @@ func TestLastWordsOfAttempts(t *testing.T) {
 		"\tTraceback\n\t  boom\n"+
 		"earlier attempt 1 (exit code 76): worker w-0 lost: evicted\n", string(text))
 
+	require.NoError(t, LastWords(path, 0, "", "", []retry.Tried{{Attempt: 0, Code: 3, Why: "boom"}, {Attempt: 1}}, goodput.Account{goodput.Productive: 30, goodput.Lost: 10}))
+	text, err = os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "the command ended (exit code 0)\ngoodput 75.0%: productive 30.0 s, lost 10.0 s\nearlier attempt 0 (exit code 3): boom\n", string(text))
+
 	long := retry.Tried{Code: 3, Why: strings.Repeat("ü", 3000)}
-	require.NoError(t, LastWords(path, 3, long.Why, long.Why, []retry.Tried{long, long, long, long, long, long, long, long}))
+	require.NoError(t, LastWords(path, 3, long.Why, long.Why, []retry.Tried{long, long, long, long, long, long, long, long}, nil))
 	text, err = os.ReadFile(path)
 	require.NoError(t, err)
 	require.Less(t, len(text), 4096)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/phrase"
@@ -27,6 +27,7 @@ func (s *Supervisor) onHang(h hang.Finding) (changed bool) {
 	case h.Over:
 		s.voice.Say("%s makes progress again", s.Name)
 		s.complain(aHang, "")
+		s.recordMoving(aHang, "output or CPU use")
 		return false
 	case len(h.Unknown) > 0:
 		s.voice.Say("no output for %s; cannot tell whether %s hangs: %s", phrase.Seconds(s.cfg.HangAfter), s.Name, hang.Unasked(h.Unknown))
@@ -37,7 +38,7 @@ func (s *Supervisor) onHang(h hang.Finding) (changed bool) {
 		return false
 	}
 	s.Hangs++
-	s.record.Note(event.Stalled, fmt.Sprintf("no output and no CPU use for %s", phrase.Seconds(s.cfg.HangAfter)), 0)
+	s.recordStall(aHang, fmt.Sprintf("no output and no CPU use for %s", phrase.Seconds(s.cfg.HangAfter)), time.Since(h.Since))
 	list := hang.Sitters(h.Scenes, s.Hang.LabelOf)
 	why := fmt.Sprintf("%s seems to hang: for %s nothing was printed and no rank used a processor", s.Name, phrase.Seconds(s.cfg.HangAfter))
 	s.voice.Warn("%s", why)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/report"
@@ -78,10 +77,11 @@ func (s *Supervisor) onVerdict(v progress.Verdict) (changed bool) {
 	if v.Kind == progress.Moves {
 		s.voice.Say("%s", why)
 		s.complain(v.Rule.Name(), "")
+		s.recordMoving(v.Rule.Name(), why)
 		return false
 	}
 	s.voice.Warn("%s", why)
-	s.record.Note(event.Stalled, why, 0)
+	s.recordStall(v.Rule.Name(), why, v.Quiet)
 	if v.Kind == progress.Absent {
 		s.voice.Hint("if the program buffers its output, set PYTHONUNBUFFERED=1 or use stdbuf -oL; --first-within allows for a slow start")
 	}

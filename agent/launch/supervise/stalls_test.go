@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,8 +14,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
+	"github.com/musterhq/muster/agent/launch/record"
 	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/agent/launch/stall"
 	"github.com/musterhq/muster/agent/metrics"
@@ -47,6 +50,27 @@ func (s *Supervisor) waits(span time.Duration) {
 	}
 }
 
+// TestStallsAreRecorded checks that the record has each stall with the time without progress, and one end
+// of all of them. A line that matches --fail-on is no stall.
+func TestStallsAreRecorded(t *testing.T) {
+	s, _ := ruled(t, every10s...)
+	var err error
+	s.record, err = record.Open(t.TempDir(), "a")
+	require.NoError(t, err)
+	s.recordMoving("a", "it did not stop")
+	s.recordStall("a", "a is slow", 2*time.Second)
+	s.recordStall("b", "b is slow", 3500*time.Millisecond)
+	s.recordMoving("a", "a moves")
+	s.recordStall("c", "a failed line", 0)
+	s.recordMoving("b", "b moves")
+	s.recordMoving("b", "b moves")
+	s.record.Close()
+	var got []string
+	_, err = s.record.Each(func(e event.Event) { got = append(got, fmt.Sprintf("%s %d: %s", e.Kind, e.Count, e.Detail)) })
+	require.NoError(t, err)
+	require.Equal(t, []string{"stalled 2000: a is slow", "stalled 3500: b is slow", "stalled 0: a failed line", "moving 0: b moves"}, got)
+}
+
 var every10s = []progress.Word{{Flag: "expect", Value: `step (\d+)`}, {Flag: "within", Value: "10s"}}
 
 func TestARuleIsJudgedWhenItIsDue(t *testing.T) {
@@ -64,6 +88,19 @@ func TestARuleIsJudgedWhenItIsDue(t *testing.T) {
 		const why = "no progress: the number of expect 'step (\\d+)' has not grown beyond 4 for 10 s; the last matching line (rank 1, 10 s ago): step 4"
 		require.Equal(t, "agent: "+why+"\ntrouble: "+why+"\nagent: progress again: expect 'step (\\d+)' matched a line of rank 1: step 5\ntrouble: \n", said.String())
 		require.Equal(t, []report.Stall{{Rule: "expect 'step (\\d+)'", Why: why, Rank: "rank 1", Line: "step 4"}}, s.Stalls)
+	})
+}
+
+// TestAStallBeforeTheFirstLimit checks that a stall is reported in time although the limit for the first
+// line, which is longer, has not passed.
+func TestAStallBeforeTheFirstLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, said := ruled(t, append(slices.Clone(every10s), progress.Word{Flag: "first-within", Value: "1h"})...)
+		_, _ = io.WriteString(s.Progress.Hear(1, nil), "step 1\n")
+		s.waits(9 * time.Second)
+		require.Empty(t, said.String())
+		s.waits(2 * time.Second)
+		require.Contains(t, said.String(), "no progress: ")
 	})
 }
 

@@ -139,6 +139,7 @@ type course struct {
 // ailment holds the current problems of the command.
 type ailment struct {
 	wrongs    []wrong
+	stalls    []string         // keys of those by which the command makes no progress
 	illAt     time.Time        // when the trouble was noticed
 	announced bool             // the user was told
 	illnesses map[int]*illness // of a script's mpiruns, by index

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/event"
+	"github.com/musterhq/muster/agent/goodput"
 	"github.com/musterhq/muster/agent/timeline"
 )
 
@@ -28,6 +29,20 @@ func Phases() (string, error) {
 	b.WriteString("| mark | phase | the worker is in it while |\n|---|---|---|\n")
 	for _, a := range timeline.Table() {
 		fmt.Fprintf(&b, "| `%c` | %s | %s |\n", a.Mark, a.Phase, cell(a.Means))
+	}
+	return b.String(), nil
+}
+
+// Classes lists the classes of goodput.
+func Classes() (string, error) {
+	var b strings.Builder
+	b.WriteString("| class | counts | a worker's time is of the class while |\n|---|---|---|\n")
+	for _, a := range goodput.Table() {
+		counts := "yes"
+		if !a.Counted {
+			counts = "no"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", a.Class, counts, cell(a.Means))
 	}
 	return b.String(), nil
 }

@@ -39,6 +39,7 @@ func parts(root string) []part {
 		{"docs/reference/metrics.md", "metrics", Metrics},
 		{"docs/reference/events.md", "events", Events},
 		{"docs/guides/timeline.md", "phases", Phases},
+		{"docs/guides/goodput.md", "classes", Classes},
 		{"docs/reference/doctor.md", "cluster", checks(check.OfCluster)},
 		{"docs/reference/doctor.md", "worker", checks(check.OfWorker)},
 		{"docs/reference/doctor.md", "workers", checks(check.OfAll)},
