@@ -9,10 +9,14 @@ import (
 // number.
 type numbers []float64
 
-// numbersOf reads the groups of a match into dst. any reports whether one is a number.
-func numbersOf(dst numbers, line []byte, match []int) (all numbers, any bool) {
+// numbersOf reads the groups of a match into dst, except the group without; 0 means all. any reports
+// whether one is a number.
+func numbersOf(dst numbers, line []byte, match []int, without int) (all numbers, any bool) {
 	dst = dst[:0]
 	for i := 2; i+1 < len(match); i += 2 {
+		if i == 2*without {
+			continue
+		}
 		n := math.NaN()
 		if match[i] >= 0 {
 			n = number(line[match[i]:match[i+1]])

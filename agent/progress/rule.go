@@ -67,6 +67,14 @@ type compiled struct {
 	re     *regexp.Regexp
 	lit    literals
 	number []byte // see numberAfter
+	time   int    // index of the group that captures a step time; 0: none
+	unit   float64
+}
+
+// counts reports whether the rule captures numbers that must grow.
+func (c *compiled) counts() bool {
+	n := c.re.NumSubexp()
+	return n > 1 || n == 1 && c.time == 0
 }
 
 // find reports whether line matches, and returns the captures of an expect rule. match is reused as
@@ -110,7 +118,11 @@ func Compile(rules []Rule) (*Set, error) {
 		if re.MatchString("") {
 			return nil, wrong(`as in --`+flag+`='step (\d+)'`, "--%s=%s matches every line, even an empty one", flag, quoted(pattern))
 		}
-		s.rules = append(s.rules, compiled{r, re, literalsOf(pattern), numberAfter(pattern)})
+		c := compiled{Rule: r, re: re, lit: literalsOf(pattern), number: numberAfter(pattern), unit: 1}
+		if c.time = max(0, re.SubexpIndex(GroupSeconds)); c.time == 0 {
+			c.time, c.unit = max(0, re.SubexpIndex(GroupMilliseconds)), 1e-3
+		}
+		s.rules = append(s.rules, c)
 	}
 	return s, nil
 }

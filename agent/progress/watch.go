@@ -23,6 +23,7 @@ type Watch struct {
 	index  []map[int]int
 	failed []Verdict // that Look has not returned yet
 	peaks  []numbers // by rule: the largest captured numbers of any rank; Reset keeps them
+	clock  *clock    // measures steps; nil: they are not measured
 }
 
 // state is the state of a rule, for the job or for one rank.
@@ -53,6 +54,7 @@ func (w *Watch) Reset(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.states, w.index, w.failed = nil, nil, nil
+	w.clock.reset()
 	for _, r := range w.set.rules {
 		var list []state
 		index := map[int]int{}
@@ -80,9 +82,20 @@ func (w *Watch) Feed(rank int, line []byte, now time.Time) (news bool) {
 		var memory [4]int
 		if match, ok := w.set.rules[i].find(line, memory[:0]); ok {
 			news = w.matched(i, rank, line, match, now) || news
+			w.step(i, rank, line, match, now)
 		}
 	}
 	return news
+}
+
+// step measures the steps of a rank, if this rule does.
+func (w *Watch) step(i, rank int, line []byte, match []int, now time.Time) {
+	if w.clock == nil || w.clock.rule != i {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clock.stepped(&w.set.rules[i], rank, line, match, now)
 }
 
 // candidate reports whether a piece of output may contain a match.
@@ -111,9 +124,9 @@ func (w *Watch) matched(i, rank int, line []byte, match []int, now time.Time) (n
 		w.failed = append(w.failed, Verdict{Rule: r.Rule, Kind: Failed, Rank: rank, Line: string(s.line), From: rank})
 		return true
 	}
-	if len(match) > 2 {
+	if r.counts() {
 		var scratch [4]float64
-		found, any := numbersOf(scratch[:0], line, match)
+		found, any := numbersOf(scratch[:0], line, match, r.time)
 		if !any || s.best != nil && !found.exceeds(s.best) {
 			return false
 		}
@@ -171,7 +184,7 @@ func (w *Watch) Peak() (Peak, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, r := range w.set.rules {
-		if r.Expect != "" && r.re.NumSubexp() > 0 {
+		if r.Expect != "" && r.counts() {
 			return Peak{Rule: r.Rule, Numbers: slices.Clone(w.peaks[i]), Text: w.peaks[i].text()}, true
 		}
 	}
@@ -188,6 +201,7 @@ func (w *Watch) Excuse(now time.Time) {
 			w.states[i][j].since = now
 		}
 	}
+	w.clock.reset()
 }
 
 // limit returns how long a state may remain unchanged; 0: forever.
