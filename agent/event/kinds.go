@@ -24,6 +24,8 @@ const (
 	LinkLost         Kind = "link-lost"
 	LinkBack         Kind = "link-back"
 	Stalled          Kind = "stalled"
+	Straggler        Kind = "straggler"
+	Recovered        Kind = "recovered"
 	Saved            Kind = "saved"
 	StopAsked        Kind = "stop-asked"
 	RankEnded        Kind = "rank-ended"
@@ -73,6 +75,8 @@ func Table() []About {
 		{LinkLost, OfWorker, "The link to the worker was cut. The launcher redials it.", "cause"},
 		{LinkBack, OfWorker, "The link to the worker is connected again.", ""},
 		{Stalled, OfRun, "The run seems to hang, or has broken a progress rule.", "what was seen"},
+		{Straggler, OfRank, "The steps of the rank have become slower than those of the others.", "by how much, and where"},
+		{Recovered, OfRank, "The rank is no longer a straggler.", "its step time, and where it runs"},
 		{Saved, OfRun, "The attempt has written a file that matches --progress-file. The time is that of the newest file.", ""},
 		{StopAsked, OfRun, "The launcher has begun to stop the command.", "cause"},
 		{RankEnded, OfRank, "The rank has ended. Of the ranks of mpirun that end with 0, only the first on each worker has this event.", "how it ended"},
