@@ -569,7 +569,7 @@ bench-micro: ## run Go benchmarks: out/bench/micro.txt, for benchstat
 	MUSTER_OUT=$(OUT) $(LAB) bench/micro
 
 .PHONY: straggler
-straggler: launch-path ## count which ranks are named as stragglers, in 55 runs: 9 minutes
+straggler: launch-path ## count the ranks that are named in 55 runs (9 minutes)
 	MUSTER_OUT=$(OUT) $(LAB) straggler -bin $(BIN)
 
 .PHONY: bench-plan
