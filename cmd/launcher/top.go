@@ -121,12 +121,7 @@ func (s *shown) topJob(ctx context.Context, name string, streams Streams) error 
 		fmt.Fprintln(streams.Out)
 	}
 	api.AskGPUs(ctx, name, asked)
-	for _, one := range []string{note, why} {
-		if one != "" {
-			sayer(streams.Err)("%s", one)
-		}
-	}
-	return s.printWorkers(all, streams)
+	return s.printWorkers(all, streams, note, why)
 }
 
 // usageOf asks the launcher of a job, by running `agent top` in its pod. why says why it did not
@@ -159,7 +154,7 @@ func (s *shown) topHere(streams Streams) error {
 		}
 	}
 	usage.Sort(all)
-	return s.printWorkers(all, streams)
+	return s.printWorkers(all, streams, "", "")
 }
 
 // noTopHere returns the error of agent top without a launcher.
@@ -174,7 +169,16 @@ type topped struct {
 	Workers []usage.Worker `json:"workers"`
 }
 
-func (s *shown) printWorkers(all []usage.Worker, streams Streams) error {
+// printWorkers prints the workers, and notes about what is unknown. why says why step times are.
+func (s *shown) printWorkers(all []usage.Worker, streams Streams, note, why string) error {
+	if _, ranks := usage.Median(all); ranks == 0 && why == "" {
+		why = "step times are unknown: an --expect with a number measures them, if each rank prints its own"
+	}
+	for _, one := range []string{note, why} {
+		if one != "" {
+			sayer(streams.Err)("%s", one)
+		}
+	}
 	if s.output == "json" {
 		run := topped{Workers: all}
 		run.Median, run.Ranks = usage.Median(all)
