@@ -119,8 +119,8 @@ func (n numbers) differs(old numbers) bool {
 	return false
 }
 
-// steps returns the number of steps since old, or 0 if the numbers do not say that: those of a new
-// epoch, for example, of which the second number starts again.
+// steps returns the number of steps since old, or 0 if the numbers do not say that. In a new epoch,
+// for example, the number of the epoch has grown, and that of the step has shrunk.
 func (n numbers) steps(old numbers) (steps float64) {
 	for i := range min(len(n), len(old)) {
 		switch {

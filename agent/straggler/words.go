@@ -51,8 +51,8 @@ func (f Found) slowest() Change {
 // Recovered reports whether the ranks are stragglers no more.
 func (f Found) Recovered() bool { return f.Changes[0].Recovered }
 
-// Who names the ranks and their place: "rank 7 on worker-3 (node gpu-12)".
-func (f Found) Who() string {
+// Subject names the ranks and their place: "rank 7 on worker-3 (node gpu-12)".
+func (f Found) Subject() string {
 	numbers := make([]int, len(f.Changes))
 	for i, c := range f.Changes {
 		numbers[i] = c.Rank
@@ -69,9 +69,9 @@ func (f Found) Who() string {
 
 // Sentence says what has changed. Of several ranks it has the times of the slowest.
 func (f Found) Sentence() string {
-	c, is := f.slowest(), f.Who()+" is"
+	c, is := f.slowest(), f.Subject()+" is"
 	if len(f.Changes) > 1 {
-		is = f.Who() + " are"
+		is = f.Subject() + " are"
 	}
 	if c.Recovered {
 		return fmt.Sprintf("%s no longer slower than the others: %s a step, median of %d ranks %s", is, Seconds(c.Time), c.Ranks, Seconds(c.Median))
