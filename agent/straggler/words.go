@@ -62,7 +62,7 @@ func (f Found) Subject() string {
 		who = "ranks " + Ranks(numbers)
 	}
 	if f.Worker != "" {
-		who += " on " + f.Place.String()
+		who += " on " + f.String()
 	}
 	return who
 }

@@ -12,6 +12,7 @@ import (
 
 // Asker reports what the processes on one worker do.
 type Asker interface {
+	// Ask asks the worker once.
 	Ask(ctx context.Context) (wire.AnswerRecord, error)
 }
 
