@@ -180,7 +180,7 @@ func (s *shown) printWorkers(all []usage.Worker, streams Streams, note, why stri
 		}
 	}
 	if s.output == "json" {
-		run := topped{Workers: all}
+		run := topped{Workers: append([]usage.Worker{}, all...)} // a list, never null
 		run.Median, run.Ranks = usage.Median(all)
 		text, err := json.MarshalIndent(run, "", "  ")
 		if err == nil {
