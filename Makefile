@@ -575,6 +575,10 @@ bench-steady: $(LOADED) ## measure what Muster costs ranks that compute
 bench-micro: ## run Go benchmarks: out/bench/micro.txt, for benchstat
 	MUSTER_OUT=$(OUT) $(LAB) bench/micro
 
+.PHONY: straggler
+straggler: launch-path ## count the ranks that are named in 55 runs (9 minutes)
+	MUSTER_OUT=$(OUT) $(LAB) straggler -bin $(BIN)
+
 .PHONY: bench-plan
 bench-plan: ## simulate 1,000 to 100,000 workers with measured costs
 	MUSTER_OUT=$(OUT) $(LAB) bench/plan

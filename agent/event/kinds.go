@@ -25,6 +25,8 @@ const (
 	LinkBack         Kind = "link-back"
 	Stalled          Kind = "stalled"
 	Moving           Kind = "moving"
+	Straggler        Kind = "straggler"
+	Recovered        Kind = "recovered"
 	Saved            Kind = "saved"
 	Unsaved          Kind = "unsaved"
 	StopAsked        Kind = "stop-asked"
@@ -76,6 +78,8 @@ func Table() []About {
 		{LinkBack, OfWorker, "The link to the worker is connected again.", ""},
 		{Stalled, OfRun, "The run seems to hang, or has broken a progress rule. The count is the time without progress before the event, in milliseconds.", "what was seen"},
 		{Moving, OfRun, "A run that was stalled makes progress again.", "what was seen"},
+		{Straggler, OfRank, "The steps of the rank have become slower than those of the others.", "by how much, and where"},
+		{Recovered, OfRank, "The rank is no longer a straggler.", "its step time, and where it runs"},
 		{Saved, OfRun, "The attempt has written a file that matches --progress-file. The time is that of the newest file. Files are looked up when an attempt has failed.", ""},
 		{Unsaved, OfRun, "The attempt has failed, and has written no file that matches --progress-file.", ""},
 		{StopAsked, OfRun, "The launcher has begun to stop the command.", "cause"},

@@ -12,6 +12,7 @@
 //	logs.go      the logs of a job's pods, as lines; printer.go writes them
 //	attend.go    a job from its start to its end: wait, logs, metrics (gauge.go)
 //	list.go      tables and descriptions of jobs: describe.go, top.go, columns.go, table.go
+//	workers.go   what the workers of a job use, for agent top JOB
 //	change.go    scale, delete, prune
 //	attach.go    a command in one of a job's pods
 //

@@ -33,7 +33,7 @@ func (a *API) TopJobs(ctx context.Context, namespace, name string) (t Columns, n
 	if err != nil {
 		return t, "", a.explain(ctx, "list pods", err)
 	}
-	usage, note := a.usage(ctx, namespace)
+	usage, note := a.used(ctx, namespace)
 	t.Head = []string{"NAMESPACE", "NAME", "PHASE", "RUNNING", "GPUS", "CPU", "MEMORY"}
 	for i := range list {
 		job := &list[i]
@@ -82,8 +82,8 @@ func (a *API) topped(ctx context.Context, namespace, name string) ([]v1alpha1.La
 	return []v1alpha1.LaunchJob{*job}, nil
 }
 
-// usage returns the current usage of pods by namespace/name.
-func (a *API) usage(ctx context.Context, namespace string) (map[string]corev1.ResourceList, string) {
+// used returns the current usage of pods by namespace/name.
+func (a *API) used(ctx context.Context, namespace string) (map[string]corev1.ResourceList, string) {
 	path := "/apis/metrics.k8s.io/v1beta1"
 	if namespace != "" {
 		path += "/namespaces/" + namespace

@@ -1,6 +1,9 @@
 package jobs
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"testing"
 
@@ -10,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/usage"
+	"github.com/musterhq/muster/test/fakekube"
 )
 
 func answer(text string) http.Handler {
@@ -108,4 +113,50 @@ func TestCode(t *testing.T) {
 	require.Equal(t, 137, Code(with(v1alpha1.Failed, 137)))
 	require.Equal(t, 1, Code(with(v1alpha1.Failed, 0)))
 	require.Equal(t, 1, Code(with(v1alpha1.Failed, 256)))
+}
+
+// TestWorkers checks what is known about the workers of a job without its launcher, and that only pods
+// that hold GPUs are asked for them.
+func TestWorkers(t *testing.T) {
+	job := &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Name: "talk", Namespace: "ns"}}
+	s, _, _, api := newWire(t, job)
+	s.Handle("GET /apis/metrics.k8s.io/v1beta1/namespaces/ns/pods", answer(`{"items": [
+		{"metadata": {"name": "talk-worker-0", "namespace": "ns"}, "containers": [{"usage": {"cpu": "250m", "memory": "64Mi"}}]}]}`))
+	s.Handle(fakekube.ExecPath, fakekube.NewExec(t, func(_ context.Context, pod, _ string, argv []string, _ io.Reader, out, _ io.Writer) (int, error) {
+		if pod != "talk-worker-0" || argv[0] != "nvidia-smi" {
+			fmt.Fprintln(out, "no such program")
+			return 127, nil
+		}
+		fmt.Fprint(out, "40\n61\n")
+		return 0, nil
+	}))
+	for i := range 4 {
+		p := talker(i, corev1.ContainerState{})
+		p.Spec.NodeName = "one"
+		if i < 2 {
+			p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("2")}
+		}
+		if i == 3 {
+			p.Status.Phase = corev1.PodPending
+		}
+		s.Set(p)
+	}
+	all, note, err := api.Workers(t.Context(), job)
+	require.NoError(t, err)
+	require.Empty(t, note)
+	api.AskGPUs(t.Context(), "talk", all)
+	cpu, memory, gpu := int64(250), int64(64<<20), int64(50)
+	require.Equal(t, []usage.Worker{
+		{Worker: "talk-worker-0", Node: "one", Ranks: []usage.Rank{{Rank: 0}}, CPU: &cpu, Memory: &memory, GPU: &gpu},
+		{Worker: "talk-worker-1", Node: "one", Ranks: []usage.Rank{{Rank: 1}}},
+		{Worker: "talk-worker-2", Node: "one", Ranks: []usage.Rank{{Rank: 2}}},
+	}, all)
+}
+
+// TestUtilization checks what nvidia-smi may print.
+func TestUtilization(t *testing.T) {
+	require.Equal(t, int64(0), *utilization("0\n"))
+	for _, text := range []string{"", "[N/A]\n", "40\n[N/A]\n", "no devices were found", "400\n", "-1\n"} {
+		require.Nil(t, utilization(text), text)
+	}
 }

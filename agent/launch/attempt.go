@@ -143,8 +143,9 @@ func (r *runner) supervise(working context.Context, a *attempt, name string, job
 	a.began = time.Now()
 	s := r.observer(a.workers)
 	s.Command, s.Name, s.Hang, s.Progress, s.Network = job, name, a.hang, a.progress, a.network
-	s.Spare = r.hearPods(working)
+	s.Spare, s.Slow = r.hearPods(working), supervise.NewSlow(r.wg.Go, r.places)
 	a.watcher = s
+	r.broker.follow(a.progress)
 	r.recordStart(a.workers)
 	r.membership.enroll(working, a)
 	if r.begun.IsZero() {
@@ -180,7 +181,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	} else {
 		r.input.Rewind(r.voice)
 	}
-	a.progress = stall.New(r.cfg.Progress, 0)
+	a.progress = stall.New(r.cfg.Progress, 0, r.cfg.StragglerAfter)
 	a.words = r.listen()
 	a.command, err = r.teed(a, func(s console.Streams) (*command.Command, error) {
 		return command.Start(r.reaper, command.Spec{Argv: argv, Env: env, Dir: r.cfg.Chdir, Streams: s, Run: r.id, OwnSlots: r.cfg.LauncherSlots, Links: r.links, Workers: len(a.workers)})
@@ -203,6 +204,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	workers := len(a.workers) // in an elastic run, others may be there at the end
 	s.Watch(ctx)
 	r.noteStopped(a, a.command.Stopped())
+	r.noteStragglers(a)
 	status := a.command.Status()
 	r.tally.CommandEnded()
 	s.Aftermath(ctx, status.Code != 0)

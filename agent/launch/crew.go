@@ -106,7 +106,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		}
 	}
 	out, complaints := console.NewOutlet(r.streams.Out), console.NewOutlet(r.streams.Err)
-	a.progress = stall.New(r.cfg.Progress, planned.Ranks())
+	a.progress = stall.New(r.cfg.Progress, planned.Ranks(), r.cfg.StragglerAfter)
 	processes, err := r.processes(a, console.Named{Name: console.PlaceName(console.StandardOutput, r.streams.Out), To: out}, console.Named{Name: console.PlaceName(console.StandardError, r.streams.Err), To: complaints})
 	if err != nil {
 		return err
@@ -293,6 +293,7 @@ func stoppingRest(others, all int) string {
 // judgeCrew judges the end of a group.
 func (r *runner) judgeCrew(a *attempt, result group.Result) {
 	s := a.watcher
+	r.noteStragglers(a)
 	r.hurry, r.silent, r.shot = s.Told() != 0, s.Silent(), s.Seen()
 	r.tally.Testify(&a.evidence)
 	a.result, a.verdict = result, verdict.JudgeGroup(s.Told(), groupEnd(result), lostOf(a.evidence.Lost, a.plan))

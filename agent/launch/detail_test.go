@@ -96,7 +96,7 @@ func TestProgressOfAnAttempt(t *testing.T) {
 
 	r.cfg.Progress = []progress.Word{{Flag: "expect", Value: `step (\d+)`}, {Flag: "within", Value: "1h"}}
 	require.Equal(t, retry.Progress{By: retry.ByNumber, Unknown: true}, progressOf(here), "nothing was started")
-	here.progress = stall.New(r.cfg.Progress, 0)
+	here.progress = stall.New(r.cfg.Progress, 0, 0)
 	_, _ = here.progress.Hear(0, nil).Write([]byte("step 7\n"))
 	require.Equal(t, retry.Progress{By: retry.ByNumber, Name: `expect 'step (\d+)'`, At: []float64{7}, Text: "7"}, progressOf(here))
 }

@@ -27,8 +27,9 @@
 //	                makes mpirun tag each line
 //	supervise       watches command, workers and signals, and brings the command to its end;
 //	                knows who takes part in an attempt
-//	stall           the rules for output lines
+//	stall           the rules for output lines, and the step times of ranks
 //	headway         tells a controller how far the attempt is
+//	sample          asks workers what they use, for `agent top`; top.go answers it
 //	network         notices that NCCL falls back to sockets
 //	hang            detects a hang, and says where the ranks stand then
 //	verdict         decides the exit code, and says why it is not the command's

@@ -155,6 +155,14 @@ func (r *runner) noteStopped(a *attempt, all []report.StoppedRank) {
 	}
 }
 
+// noteStragglers adds the stragglers of an attempt to the report.
+func (r *runner) noteStragglers(a *attempt) {
+	for _, one := range a.watcher.Stragglers {
+		one.Attempt = a.number
+		r.report.Stragglers = append(r.report.Stragglers, one)
+	}
+}
+
 // noteHang sets the verdict of an attempt that we ended because it hung or broke a progress rule.
 func (r *runner) noteHang(a *attempt) {
 	s := a.watcher

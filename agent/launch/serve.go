@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/agent/launch/stall"
 	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/stacks"
@@ -55,6 +56,8 @@ type service struct {
 	known   []string
 	label   func(session string) string // returns what a session of the current attempt runs
 	planned plan.Plan                   // of the current attempt
+
+	progress *stall.Watch // of the current attempt; nil: no steps are measured
 }
 
 // latest returns the plan of the current attempt.
@@ -100,6 +103,7 @@ func newBroker(s *service, l *fleet.Links, cfg config.Config, v *console.Voice, 
 		Hosts:    s.list,
 		Grace:    cfg.ShortGrace(),
 		Stacks:   s.stacksOf(l, cfg),
+		Top:      s.topOf(l, cfg.IsFake()),
 		OnCall: func(worker, id, line string, pid int) {
 			if !command.Owns(pid, run) {
 				return

@@ -18,6 +18,9 @@
 //
 // Peak returns the largest numbers of an attempt, so that a caller can compare attempts.
 //
+// A group with the name seconds or milliseconds captures the time of a step, and does not have to
+// grow. Steps passes on the step times of each rank: these, or the times between growing numbers.
+//
 // A fail-on rule fires on the first line that matches.
 //
 // A line ends with a line feed or a carriage return, so the states of a progress bar are lines.

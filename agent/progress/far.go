@@ -18,14 +18,10 @@ const GroupTotal = "total"
 
 // totalOf returns the last step that a line names, or 0.
 func (c *compiled) totalOf(line []byte, match []int) float64 {
-	if c.total == 0 || match[2*c.total] < 0 {
-		return 0
+	if n := numberIn(line, match, c.total); c.total > 0 && !math.IsNaN(n) {
+		return n
 	}
-	n := number(line[match[2*c.total]:match[2*c.total+1]])
-	if math.IsNaN(n) {
-		return 0
-	}
-	return n
+	return 0
 }
 
 // Far returns how far the attempt is by the first rule that captures a single number. It returns

@@ -28,6 +28,15 @@ func numbersOf(dst numbers, line []byte, match []int, without []int) (all number
 	return dst, any
 }
 
+// numberIn returns the number that a group of a match has captured, or NaN.
+func numberIn(line []byte, match []int, group int) float64 {
+	at := 2 * group
+	if at+1 >= len(match) || match[at] < 0 {
+		return math.NaN()
+	}
+	return number(line[match[at]:match[at+1]])
+}
+
 // number parses one number, or returns NaN.
 func number(b []byte) float64 {
 	if len(b) > 0 && len(b) <= 15 {

@@ -66,9 +66,11 @@ type compiled struct {
 	Rule
 	re     *regexp.Regexp
 	lit    literals
-	number []byte // see numberAfter
-	total  int    // index of the group that captures the last step; 0: none
-	apart  []int  // indices of the groups that need not grow
+	number []byte  // see numberAfter
+	time   int     // index of the group that captures a step time; 0: none
+	unit   float64 // of it, in seconds
+	total  int     // index of the group that captures the last step; 0: none
+	apart  []int   // indices of the groups that need not grow
 }
 
 // counts returns how many numbers the rule captures that must grow.
@@ -115,9 +117,14 @@ func Compile(rules []Rule) (*Set, error) {
 		if re.MatchString("") {
 			return nil, wrong(`as in --`+flag+`='step (\d+)'`, "--%s=%s matches every line, even an empty one", flag, quoted(pattern))
 		}
-		c := compiled{Rule: r, re: re, lit: literalsOf(pattern), number: numberAfter(pattern), total: max(0, re.SubexpIndex(GroupTotal))}
-		if c.total > 0 {
-			c.apart = append(c.apart, c.total)
+		c := compiled{Rule: r, re: re, lit: literalsOf(pattern), number: numberAfter(pattern), unit: 1, total: max(0, re.SubexpIndex(GroupTotal))}
+		if c.time = max(0, re.SubexpIndex(GroupSeconds)); c.time == 0 {
+			c.time, c.unit = max(0, re.SubexpIndex(GroupMilliseconds)), 1e-3
+		}
+		for _, group := range []int{c.time, c.total} {
+			if group > 0 {
+				c.apart = append(c.apart, group)
+			}
 		}
 		s.rules = append(s.rules, c)
 	}

@@ -24,6 +24,7 @@ type Watch struct {
 	failed []Verdict // that Look has not returned yet
 	peaks  []numbers // by rule: the largest captured numbers of any rank; Reset keeps them
 	paces  []pace    // by rule
+	clock  *clock    // measures steps; nil: they are not measured
 }
 
 // state is the state of a rule, for the job or for one rank.
@@ -55,6 +56,7 @@ func (w *Watch) Reset(now time.Time) {
 	defer w.mu.Unlock()
 	w.states, w.index, w.failed = nil, nil, nil
 	w.paces = make([]pace, len(w.set.rules))
+	w.clock.reset()
 	for _, r := range w.set.rules {
 		var list []state
 		index := map[int]int{}
@@ -82,9 +84,20 @@ func (w *Watch) Feed(rank int, line []byte, now time.Time) (news bool) {
 		var memory [4]int
 		if match, ok := w.set.rules[i].find(line, memory[:0]); ok {
 			news = w.matched(i, rank, line, match, now) || news
+			w.step(i, rank, line, match, now)
 		}
 	}
 	return news
+}
+
+// step measures the steps of a rank, if this rule does.
+func (w *Watch) step(i, rank int, line []byte, match []int, now time.Time) {
+	if w.clock == nil || w.clock.rule != i {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clock.stepped(&w.set.rules[i], rank, line, match, now)
 }
 
 // candidate reports whether a piece of output may contain a match.
@@ -194,6 +207,7 @@ func (w *Watch) Excuse(now time.Time) {
 			w.states[i][j].since = now
 		}
 	}
+	w.clock.reset()
 }
 
 // limit returns how long a state may remain unchanged; 0: forever.

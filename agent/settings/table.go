@@ -121,6 +121,8 @@ func ends() []Setting {
 			Submit: Use{asRun, "collect stacks of ranks on a failure or a hang: `auto` (default) or never", ""}},
 		{Name: "hang-action", Kind: Text, Run: Use{running, "on a hang, `report` it, or stop the run (exit 79)", "report"},
 			Submit: Use{what, "on a hang, `report` it (default), or stop the job (exit 79)", ""}},
+		{Name: "straggler-after", Kind: Duration, Run: Use{running, "name a rank whose steps are slower than the others' this long; 0: never", "2m"},
+			Submit: Use{asRun, "name a rank whose steps are slower than the others' for `TIME` (default 2m)", ""}},
 		{Name: "exit-within", Kind: Duration, Field: "exitWithin", Run: Use{running, "end the run (exit 79) if ranks remain this long after the first exits 0; 0: never", ""},
 			Submit: Use{what, "end the job (exit 79) if ranks remain `TIME` after the first exits 0", ""}},
 		{Name: "keep-workers", Kind: Switch, Run: Use{running, "keep the workers for another launcher when the command ends", ""}},

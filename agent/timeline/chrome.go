@@ -74,7 +74,7 @@ func (t *Timeline) Chrome() ([]byte, error) {
 // others.
 func marked(k event.Kind) bool {
 	switch k {
-	case event.Waiting, event.FirstLine, event.LinkLost, event.LinkBack, event.RankEnded, event.WorkerLost, event.Replaced, event.CheckProblem:
+	case event.Waiting, event.FirstLine, event.LinkLost, event.LinkBack, event.RankEnded, event.WorkerLost, event.Replaced, event.CheckProblem, event.Straggler, event.Recovered:
 		return true
 	}
 	return !k.Known()

@@ -21,7 +21,7 @@ const (
   doctor    check the cluster, a job and its workers, and name what fails first
   scale     change the number of workers
   delete    delete jobs; prune deletes finished jobs
-  top       show GPUs, CPU and memory of jobs and nodes
+  top       show GPUs, CPU, memory and step times of jobs and nodes
 
 `
 	lastHelp = `  version     print the version

@@ -61,8 +61,14 @@ func (o *office) configure(path string) error {
 const blocked = `[{"check": "connect", "of": "pi-worker-0 to pi-worker-1", "node": "node-1", "verdict": "fail", "found": "no connection: i/o timeout",
 "remedy": "allow all ports between the job's pods"}, {"check": "shm", "of": "pi-worker-0", "verdict": "ok", "found": "/dev/shm has 1Gi free of 1Gi"}]`
 
+// paced is what the launcher of the job pi knows about the steps of its ranks.
+const paced = `{"workers": [
+{"worker": "pi-worker-0", "node": "node-1", "cpu_millis": 40, "ranks": [{"rank": 0, "step_seconds": 1.0}, {"rank": 1, "step_seconds": 1.02}]},
+{"worker": "pi-worker-1", "node": "node-1", "ranks": [{"rank": 2, "step_seconds": 0.98}, {"rank": 3, "step_seconds": 1.4, "straggler": true, "median_step_seconds": 1.01, "ranks": 4}]}]}`
+
 // echo handles every command in a pod: it prints the pod, the container and the arguments, and
-// exits with 4. The agent's ready and doctor answer as they do in a job with a blocked pair.
+// exits with 4. The agent's ready and doctor answer as they do in a job with a blocked pair, and top
+// as with a straggler.
 func echo(_ context.Context, pod, container string, argv []string, _ io.Reader, stdout, stderr io.Writer) (int, error) {
 	switch {
 	case slices.Equal(argv, []string{names.AgentPath, "ready"}):
@@ -70,6 +76,9 @@ func echo(_ context.Context, pod, container string, argv []string, _ io.Reader, 
 	case slices.Equal(argv, []string{names.AgentPath, "doctor", "-o", "json"}) && pod == "pi-launcher":
 		fmt.Fprintln(stdout, blocked)
 		return 1, nil
+	case slices.Equal(argv, []string{names.AgentPath, "top", "-o", "json"}) && pod == "pi-launcher":
+		fmt.Fprintln(stdout, paced)
+		return 0, nil
 	}
 	fmt.Fprintf(stdout, "%s %s %q\n", pod, container, argv)
 	fmt.Fprintln(stderr, "on stderr")

@@ -22,6 +22,7 @@ func FuzzReceive(f *testing.F) {
 	f.Add(rsh.AppendRequest(nil, rsh.KindRun, rsh.Request{Host: "h", Command: "c", NoStdin: true}), uint8(2), uint16(9))
 	f.Add(rsh.AppendRequest(nil, rsh.KindStacks, rsh.Request{}), uint8(0), uint16(1))
 	f.Add(rsh.AppendRequest(nil, rsh.KindDoctor, rsh.Request{}), uint8(0), uint16(1))
+	f.Add(rsh.AppendRequest(nil, rsh.KindTop, rsh.Request{}), uint8(0), uint16(1))
 	f.Add(rsh.AppendRequest(nil, rsh.KindHosts, rsh.Request{}), uint8(5), uint16(2))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 1}, uint8(1), uint16(3))
 	null, err := os.Open(os.DevNull)

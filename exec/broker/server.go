@@ -71,6 +71,8 @@ type Server struct {
 	Stacks func(ctx context.Context, ranks []string) []string
 	// Doctor checks the workers again, and returns the findings, each as JSON; nil: none.
 	Doctor func(ctx context.Context) []string
+	// Top returns what the workers use, each as JSON; nil: nothing.
+	Top func(ctx context.Context) []string
 	// Grace is the time between TERM and KILL for a session whose stub has died; 0: 5 s.
 	Grace time.Duration
 	// OnCall, if set, is called before a session with that id is opened, with its command and the
@@ -134,7 +136,9 @@ func (s *Server) handle(ctx context.Context, conn *net.UnixConn, large chan stru
 	case rsh.KindStacks:
 		answer(conn, rsh.Reply{Lines: s.stacks(ctx, ask.Command)})
 	case rsh.KindDoctor:
-		answer(conn, rsh.Reply{Lines: s.doctor(ctx)})
+		answer(conn, rsh.Reply{Lines: asked(ctx, s.Doctor)})
+	case rsh.KindTop:
+		answer(conn, rsh.Reply{Lines: asked(ctx, s.Top)})
 	default:
 		answer(conn, s.run(ctx, conn, ask, pid))
 	}
@@ -147,11 +151,12 @@ func (s *Server) stacks(ctx context.Context, ranks string) []string {
 	return s.Stacks(ctx, strings.Fields(ranks))
 }
 
-func (s *Server) doctor(ctx context.Context) []string {
-	if s.Doctor == nil {
+// asked calls f unless it is nil.
+func asked(ctx context.Context, f func(context.Context) []string) []string {
+	if f == nil {
 		return nil
 	}
-	return s.Doctor(ctx)
+	return f(ctx)
 }
 
 func list(f func() []string) []string {

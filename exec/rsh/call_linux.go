@@ -68,6 +68,9 @@ func Stacks(socket string, ranks []string) ([]string, error) {
 // Doctor makes the launcher check its workers again, and returns the findings, each as JSON.
 func Doctor(socket string) ([]string, error) { return ask(socket, KindDoctor, Request{}) }
 
+// Top returns what the workers use and how fast their ranks are, each worker as JSON.
+func Top(socket string) ([]string, error) { return ask(socket, KindTop, Request{}) }
+
 func ask(socket string, kind Kind, r Request) ([]string, error) {
 	reply, err := exchange(socket, AppendRequest(nil, kind, r), nil)
 	if err != nil {

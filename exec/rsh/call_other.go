@@ -18,6 +18,9 @@ func Stacks(string, []string) ([]string, error) { return nil, errLinux }
 // Doctor returns an error, because it needs Linux.
 func Doctor(string) ([]string, error) { return nil, errLinux }
 
+// Top returns an error, because it needs Linux.
+func Top(string) ([]string, error) { return nil, errLinux }
+
 // Pending is never returned on this platform.
 type Pending struct{}
 

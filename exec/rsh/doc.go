@@ -25,9 +25,10 @@
 // # Messages
 //
 // One request, one reply, each a 4-byte big-endian length and that many bytes. A request is:
-// version (1), kind ('R' run, 'H' hosts, 'S' stacks), flags (bit 0: no stdin), then host, user and
-// command, each a uvarint length and its bytes. With 'R' the first bytes carry stdin (unless bit
-// 0), stdout and stderr as SCM_RIGHTS. A reply is: version, exit code as uvarint, then a uvarint
-// count of lines and the lines: the sentence for stderr ('R'), the hosts ('H'), or where ranks are
-// ('S').
+// version (1), kind, flags (bit 0: no stdin), then host, user and command, each a uvarint length and
+// its bytes. The kinds are 'R' run, 'H' hosts, 'S' stacks, 'D' doctor, 'T' top. With 'R' the first
+// bytes carry stdin (unless bit 0), stdout and stderr as SCM_RIGHTS.
+//
+// A reply is: version, exit code as uvarint, then a uvarint count of lines and the lines. These are
+// the sentence for stderr ('R'), the hosts, where ranks are, findings, or what workers use.
 package rsh

@@ -18,6 +18,8 @@ const (
 	KindStacks Kind = 'S'
 	// KindDoctor checks the workers again, and returns the findings, each as JSON.
 	KindDoctor Kind = 'D'
+	// KindTop returns what the workers use, each as JSON.
+	KindTop Kind = 'T'
 )
 
 // MaxMessage is the limit of a request and of a reply in bytes. Linux accepts at most 6 MiB of
@@ -54,7 +56,7 @@ func ParseRequest(b []byte) (Kind, Request, error) {
 		return 0, Request{}, ErrMalformed
 	}
 	kind, flags := Kind(b[1]), b[2]
-	if !slices.Contains([]Kind{KindRun, KindHosts, KindStacks, KindDoctor}, kind) {
+	if !slices.Contains([]Kind{KindRun, KindHosts, KindStacks, KindDoctor, KindTop}, kind) {
 		return 0, Request{}, ErrMalformed
 	}
 	r := Request{NoStdin: flags&flagNoStdin != 0}

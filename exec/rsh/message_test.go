@@ -16,7 +16,7 @@ func TestMessagesRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 2))
 	text := func() string { return strings.Repeat("ä\x00\xff ", r.IntN(300)) }
 	for range 200 {
-		kind := []Kind{KindRun, KindHosts, KindStacks, KindDoctor}[r.IntN(4)]
+		kind := []Kind{KindRun, KindHosts, KindStacks, KindDoctor, KindTop}[r.IntN(5)]
 		q := Request{Host: text(), User: text(), Command: text(), NoStdin: r.IntN(2) == 0}
 		frame := AppendRequest([]byte("before"), kind, q)[len("before"):]
 		require.Equal(t, len(frame)-4, int(binary.BigEndian.Uint32(frame)))

@@ -32,6 +32,7 @@ func rooms() map[string][]string {
 		"record":    {"wait"},
 		"report":    {"phrase", "tally", "verdict"},
 		"show":      {"command", "config", "console", "files", "fleet", "phrase", "plan"},
+		"sample":    {"wait"},
 		"stall":     {"console"},
 		"supervise": {"command", "config", "console", "fleet", "hang", "network", "phrase", "record", "report", "stall", "tally", "verdict", "wait"},
 		"tally":     {"phrase", "verdict"},

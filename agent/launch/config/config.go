@@ -63,7 +63,9 @@ type Limits struct {
 	Stacks        string          `flag:"stacks"`       // auto or never: whether to take the stacks of ranks
 	ExitWithin    time.Duration   `flag:"exit-within"`  // how long ranks may outlast the first one that exited with 0; 0: no limit
 	Progress      []progress.Word `flag:"progress"`     // rules for output lines, as given
-	KeepWorkers   bool            `flag:"keep-workers"` // do not tell the workers that the job is over
+	// StragglerAfter is how long a rank must be slower than the others until it is named; 0: never.
+	StragglerAfter time.Duration `flag:"straggler-after"`
+	KeepWorkers    bool          `flag:"keep-workers"` // do not tell the workers that the job is over
 
 	Restarts
 }

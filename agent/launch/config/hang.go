@@ -20,7 +20,7 @@ const (
 	StacksNever = "never"
 )
 
-// validateHang checks --hang-after, --hang-action, --exit-within and --stacks.
+// validateHang checks --hang-after, --hang-action, --exit-within, --stacks and --straggler-after.
 func (c Config) validateHang() error {
 	if err := failure.OneOf("--hang-action", c.HangAction, "", hangReport, HangStop); err != nil {
 		return err
@@ -39,6 +39,8 @@ func (c Config) validateHang() error {
 		return failure.Usage("--hang-after=10m sets when a run hangs", "--hang-action=%s needs --hang-after: the default of %s only reports", c.HangAction, phrase.Brief(c.HangAfter))
 	case c.ExitWithin < 0:
 		return failure.Usage("a time is written as 90s, 10m or 1h", "--exit-within=%s must not be negative", c.ExitWithin)
+	case c.StragglerAfter != 0 && c.StragglerAfter < leastStraggler:
+		return failure.Usage("minutes are usual, as in --straggler-after=2m; 0 turns it off", "--straggler-after=%s: the shortest is %s", c.StragglerAfter, leastStraggler)
 	}
 	return nil
 }
@@ -57,6 +59,9 @@ func (c Config) AskStacks() string {
 	}
 	return "agent stacks"
 }
+
+// leastStraggler is long enough to compare ranks on a busy machine.
+const leastStraggler = 2 * time.Second
 
 // leastHang leaves time for several scans of /proc.
 const leastHang = time.Second

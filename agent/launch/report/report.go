@@ -38,8 +38,7 @@ type Report struct {
 	Hangs     int     `json:"hangs"`      // hangs that were reported
 	Stalls    []Stall `json:"stalls"`     // progress rules that fired, in order
 	Checks
-	// Blames say which ranks the others waited for, if that was seen.
-	Blames   []Blame        `json:"blames,omitempty"`
+	Ranks
 	RunMS    int64          `json:"run_ms"` // run time of the command
 	Lost     []verdict.Lost `json:"lost"`
 	Attempts []retry.Tried  `json:"attempts"` // in order
@@ -58,6 +57,14 @@ type Checks struct {
 	PreflightMS int64           `json:"preflight_ms"` // the checks before all attempts
 	// Spares are the workers that took the places of others, in order.
 	Spares []Spare `json:"spares,omitempty"`
+}
+
+// Ranks are what was found about ranks while they ran.
+type Ranks struct {
+	// Blames say which ranks the others waited for, if that was seen.
+	Blames []Blame `json:"blames,omitempty"`
+	// Stragglers are the ranks whose steps were slower than those of the others, in order.
+	Stragglers []Straggler `json:"stragglers,omitempty"`
 }
 
 // Checked adds the findings of a preflight that are not ok, and the time that it took.
@@ -88,6 +95,18 @@ type Stall struct {
 	Rank    string `json:"rank,omitempty"` // the rank that is judged, or that printed the line: "rank 3"
 	Line    string `json:"line,omitempty"` // the last line that matched
 	Stopped bool   `json:"stopped"`        // the attempt was stopped because of it
+}
+
+// Straggler is a rank whose steps were slower than those of the others.
+type Straggler struct {
+	Attempt   int     `json:"attempt"`
+	Rank      int     `json:"rank"`
+	Worker    string  `json:"worker,omitempty"`
+	Node      string  `json:"node,omitempty"`
+	Step      float64 `json:"step_seconds"`
+	Median    float64 `json:"median_step_seconds"` // of all ranks that were compared
+	Ranks     int     `json:"ranks"`               // number of these
+	Recovered bool    `json:"recovered"`           // later in this attempt
 }
 
 // Blame is a verdict about ranks, from their stacks.

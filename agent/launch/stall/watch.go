@@ -3,6 +3,7 @@
 package stall
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"sync"
@@ -12,12 +13,15 @@ import (
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/metrics"
 	"github.com/musterhq/muster/agent/progress"
+	"github.com/musterhq/muster/agent/straggler"
 )
 
 // Watch applies the rules for output lines to one attempt. A nil Watch, for no rules, does nothing.
 type Watch struct {
 	rules *progress.Watch
-	news  chan struct{} // has a token if a rule has news before it is due
+	steps *straggler.Meter // of each rank; nil: no rule can measure steps
+	named bool             // stragglers are wanted
+	news  chan struct{}    // has a token if a rule has news before it is due
 	timer *time.Timer
 	set   time.Time // when the timer is due
 
@@ -36,8 +40,9 @@ const unreadAfter = time.Second
 const lateBy = 2 * time.Second
 
 // New returns the watch over an attempt with this number of ranks; 0 means unknown. It returns nil
-// if there are no rules. words must be valid.
-func New(words []progress.Word, ranks int) *Watch {
+// if there are no rules. words must be valid. slowFor is how long a rank must be slower than the
+// others until it is a straggler; 0: none ever is.
+func New(words []progress.Word, ranks int, slowFor time.Duration) *Watch {
 	rules, err := progress.Read(words)
 	if err != nil || len(rules) == 0 {
 		return nil
@@ -49,13 +54,17 @@ func New(words []progress.Word, ranks int) *Watch {
 	now := time.Now()
 	w := &Watch{rules: set.Begin(now, ranks), news: make(chan struct{}, 1), timer: time.NewTimer(time.Hour), born: now}
 	w.timer.Stop()
+	steps := straggler.New(cmp.Or(slowFor, straggler.Usual), now)
+	if w.rules.Steps(steps.Every(), steps.Add) {
+		w.steps, w.named = steps, slowFor > 0
+	}
 	return w
 }
 
 // Begin starts the clocks of all rules.
 func (w *Watch) Begin() {
 	if w != nil {
-		w.rules.Reset(time.Now())
+		w.reset()
 		w.arm()
 	}
 }
@@ -70,8 +79,16 @@ func (w *Watch) End() {
 // Again restarts the clocks of all rules, for example after the workers change.
 func (w *Watch) Again() {
 	if w != nil {
-		w.rules.Reset(time.Now())
+		w.reset()
 		w.poke() // wakes the supervisor, which owns the timer
+	}
+}
+
+func (w *Watch) reset() {
+	now := time.Now()
+	w.rules.Reset(now)
+	if w.steps != nil {
+		w.steps.Reset(now)
 	}
 }
 
@@ -96,7 +113,26 @@ func (w *Watch) Far(now time.Time) (progress.Far, bool) {
 func (w *Watch) Ended(rank int) {
 	if w != nil {
 		w.rules.Ended(rank)
+		if w.steps != nil {
+			w.steps.Ended(rank)
+		}
 	}
+}
+
+// Steps returns the step time of each rank, if a rule measures them.
+func (w *Watch) Steps() map[int]straggler.Step {
+	if w == nil || w.steps == nil {
+		return nil
+	}
+	return w.steps.Steps()
+}
+
+// Stragglers returns the ranks that have become stragglers, or have recovered.
+func (w *Watch) Stragglers(now time.Time) []straggler.Change {
+	if w == nil || !w.named {
+		return nil
+	}
+	return w.steps.Look(now)
 }
 
 // arm sets the timer to the next time at which a rule may fire.

@@ -25,7 +25,7 @@ func BenchmarkProgressRules(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			p, err := output.New(output.Config{Out: io.Discard, Err: io.Discard, Ranks: 1000, Processes: 1000})
 			require.NoError(b, err)
-			watch := New(words, 1000)
+			watch := New(words, 1000, 0)
 			var streams []io.Writer
 			for rank := range 1000 {
 				out, _, err := p.Streams(rank, fmt.Sprint("rank ", rank))

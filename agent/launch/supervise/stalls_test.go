@@ -30,7 +30,7 @@ func ruled(t *testing.T, words ...progress.Word) (*Supervisor, *bytes.Buffer) {
 	said := &bytes.Buffer{}
 	s := &Supervisor{Subject: Subject{Name: "train"}, voice: &console.Voice{Out: said}, links: &fleet.Links{}, trouble: func(sentence string) { fmt.Fprintf(said, "trouble: %s\n", sentence) }}
 	s.cfg.Progress, s.cfg.Grace = words, time.Second
-	s.Progress = stall.New(s.cfg.Progress, 2)
+	s.Progress = stall.New(s.cfg.Progress, 2, 0)
 	s.Progress.Begin()
 	t.Cleanup(s.Progress.End)
 	return s, said

@@ -62,6 +62,7 @@ func (s *Supervisor) sayStopping(ranks int) {
 // finish completes a watch.
 func (s *Supervisor) finish() {
 	s.lateFallback()
+	s.lateStragglers()
 	s.Rest.end()
 	s.sayCounted()
 }

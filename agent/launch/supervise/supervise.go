@@ -46,6 +46,8 @@ func (s *Supervisor) Watch(ctx context.Context) {
 			due.Reset(wait)
 		}
 	}
+	looking, stop := context.WithCancel(ctx)
+	defer stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	pace := wait.NewPace(s.links.Changed)
@@ -89,7 +91,10 @@ func (s *Supervisor) Watch(ctx context.Context) {
 		case <-s.Network.Told():
 			rearm(s.onFallback())
 		case <-tick.C:
+			s.onSteps(looking, time.Now())
 			rearm(s.onTick(time.Now()))
+		case places := <-s.Slow.told():
+			s.onStragglers(places)
 		case <-ctx.Done():
 			s.Command.Signal(syscall.SIGKILL)
 			<-s.Command.Done()

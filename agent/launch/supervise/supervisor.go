@@ -108,6 +108,7 @@ type Watches struct {
 	Rest *Leftover   // what ranks that ended with 0 have left running
 	// Progress applies the rules for output lines; nil: there are none.
 	Progress *stall.Watch
+	Slow     *Slow          // finds out where stragglers run; nil: stragglers are not named
 	Network  *network.Watch // notices that NCCL falls back to sockets; nil: RDMA was not asked for
 	Alone    *command.Alone
 	// Spare opens links to spares that come while the attempt runs; nil: the run has no spares.
@@ -126,6 +127,7 @@ type Findings struct {
 	Refused    string         // why we ended a run that must use RDMA
 	Blames     []report.Blame // from the ranks' stacks
 	Stalls     []report.Stall // progress rules that fired
+	Stragglers []report.Straggler
 }
 
 // course is how the command is brought to its end.

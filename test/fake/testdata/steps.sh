@@ -22,5 +22,6 @@ restart)
 	if [ "$MUSTER_ATTEMPT" = 0 ]; then steps 1 3 0.2; sleep 60; fi
 	steps 1 3 1 ;;
 leaves) [ "$rank" = 0 ] || sleep 60 ;;
+uneven) [ "$rank" = 1 ] && pause=0.17 times=60 || pause=0.1 times=90; steps 1 $times $pause ;;
 one) if [ "$rank" = 1 ]; then steps 1 3 0.2; sleep 60; fi; steps 1 60 0.2 ;;
 esac
