@@ -56,12 +56,25 @@ func (a Account) Add(b Account) {
 	}
 }
 
+// form is the JSON of an Account.
+type form struct {
+	Ratio   *float64          `json:"ratio,omitempty"` // nil: unknown
+	Seconds map[Class]float64 `json:"seconds"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *Account) UnmarshalJSON(text []byte) error {
+	var f form
+	if err := json.Unmarshal(text, &f); err != nil {
+		return err
+	}
+	*a = f.Seconds
+	return nil
+}
+
 // MarshalJSON implements json.Marshaler: the ratio if it is known, and seconds by class.
 func (a Account) MarshalJSON() ([]byte, error) {
-	form := struct {
-		Ratio   *float64          `json:"ratio,omitempty"`
-		Seconds map[Class]float64 `json:"seconds"`
-	}{Seconds: map[Class]float64{}}
+	form := form{Seconds: map[Class]float64{}}
 	if ratio, ok := a.Ratio(); ok {
 		form.Ratio = &ratio
 	}

@@ -198,6 +198,9 @@ func TestAccountAsJSON(t *testing.T) {
 	text, err := json.Marshal(Account{Productive: 30, Lost: 10, Queued: 0})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"ratio":0.75,"seconds":{"productive":30,"lost":10}}`, string(text))
+	var back Account
+	require.NoError(t, json.Unmarshal(text, &back))
+	require.Equal(t, Account{Productive: 30, Lost: 10}, back)
 	text, err = json.Marshal(Account{Unknown: 10})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"seconds":{"unknown":10}}`, string(text))
