@@ -5,10 +5,12 @@ package stall
 import (
 	"errors"
 	"io"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/metrics"
 	"github.com/musterhq/muster/agent/progress"
@@ -82,6 +84,20 @@ func (w *Watch) Peak() (progress.Peak, bool) {
 		return progress.Peak{}, false
 	}
 	return w.rules.Peak()
+}
+
+// Sample adds the numbers that rules have captured in this attempt to a sample.
+func (w *Watch) Sample(s *event.Sample) {
+	if w == nil {
+		return
+	}
+	for _, peak := range w.rules.Peaks() {
+		for group, value := range peak.Numbers {
+			if !math.IsNaN(value) && !math.IsInf(value, 0) { // a group may have captured other text
+				s.Progress = append(s.Progress, event.Number{Rule: peak.Rule.Name(), Group: group + 1, Value: value})
+			}
+		}
+	}
 }
 
 // Ended records that a rank has ended.
