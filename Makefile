@@ -52,7 +52,8 @@ help-all: help ## list these, and the lab: suites that run long, or measure
 	@$(call list,lab,$$(sed -n 's/^\([a-z0-9-]*\):.*## .*/\1/p' Makefile | grep -vx $(GROUPED:%=-e %)))
 
 .PHONY: build
-build: launch-path ## build bin/agent, bin/agent-launcher and bin/controller
+build: launch-path ## build agent, agent-launcher, agent-exporter and controller
+	$(BUILD) -o $(BIN)/agent-exporter ./cmd/exporter
 	$(BUILD) -o $(BIN)/controller ./cmd/controller
 
 # What agent run --fake needs.
@@ -511,7 +512,7 @@ repro: release-tool ## check that two builds have the same hash (VERSION=v0.1.0)
 
 .PHONY: sbom
 sbom: build release-tool ## write bills of materials: bin/*.cdx.json, bin/*.spdx.json
-	@$(BIN)/release sbom $(BIN)/agent $(BIN)/agent-launcher
+	@$(BIN)/release sbom $(BIN)/agent $(BIN)/agent-launcher $(BIN)/agent-exporter
 
 # Values that the linker sets in the programs of a release.
 STAMP    = $(if $(VERSION),$(foreach v,release=$(VERSION) commit=$(shell git rev-parse HEAD),-X github.com/musterhq/muster/exec/build.$v))

@@ -145,6 +145,7 @@ go_build() { (cd "$repo" && CGO_ENABLED=0 GOOS=linux GOARCH=$arch go build -trim
 say "compiling the agent for linux/$arch"
 go_build agent agent
 go_build agent-launcher launcher
+go_build agent-exporter exporter
 build agent "$cache/context/$arch" # the other images copy from it
 for image in "${images[@]}"; do
     case $image in

@@ -19,6 +19,7 @@ type Event struct {
 	Node    string // the node of that worker, if it is known
 	Rank    int    // NoRank: no single rank
 	Detail  string // a cause or a result, for people
+	Cause   string // the cause as one word of a fixed set, for kinds that have one; else ""
 	Count   int    // how many, for kinds that count something; else 0
 
 	// Other holds the fields that this release does not know.
@@ -34,15 +35,16 @@ type form struct {
 	Node    string    `json:"node,omitempty"`
 	Rank    *int      `json:"rank,omitempty"`
 	Detail  string    `json:"detail,omitempty"`
+	Cause   string    `json:"cause,omitempty"`
 	Count   int       `json:"count,omitempty"`
 }
 
 // known lists the names of the fields in form.
-var known = [...]string{"time", "kind", "attempt", "worker", "node", "rank", "detail", "count"}
+var known = [...]string{"time", "kind", "attempt", "worker", "node", "rank", "detail", "cause", "count"}
 
 // MarshalJSON implements json.Marshaler. Times are in UTC.
 func (e Event) MarshalJSON() ([]byte, error) {
-	f := form{Time: e.Time.UTC(), Kind: e.Kind, Attempt: e.Attempt, Worker: e.Worker, Node: e.Node, Detail: e.Detail, Count: e.Count}
+	f := form{Time: e.Time.UTC(), Kind: e.Kind, Attempt: e.Attempt, Worker: e.Worker, Node: e.Node, Detail: e.Detail, Cause: e.Cause, Count: e.Count}
 	if e.Rank >= 0 {
 		f.Rank = &e.Rank
 	}
@@ -66,7 +68,7 @@ func (e *Event) UnmarshalJSON(text []byte) error {
 	if f.Time.IsZero() || f.Kind == "" {
 		return ErrNone
 	}
-	*e = Event{Time: f.Time, Kind: f.Kind, Attempt: f.Attempt, Worker: f.Worker, Node: f.Node, Rank: NoRank, Detail: f.Detail, Count: f.Count}
+	*e = Event{Time: f.Time, Kind: f.Kind, Attempt: f.Attempt, Worker: f.Worker, Node: f.Node, Rank: NoRank, Detail: f.Detail, Cause: f.Cause, Count: f.Count}
 	if f.Rank != nil {
 		e.Rank = *f.Rank
 	}

@@ -37,6 +37,7 @@ const (
 	Replaced         Kind = "replaced"
 	RunEnded         Kind = "run-ended"
 	Dropped          Kind = "events-dropped"
+	Sampled          Kind = "sample"
 )
 
 // About is one entry of the table of kinds.
@@ -85,11 +86,12 @@ func Table() []About {
 		{StopAsked, OfRun, "The launcher has begun to stop the command.", "cause"},
 		{RankEnded, OfRank, "The rank has ended. Of the ranks of mpirun that end with 0, only the first on each worker has this event.", "how it ended"},
 		{WorkerLost, OfWorker, "The worker was given up.", "cause"},
-		{AttemptEnded, OfRun, "The attempt has ended. The count is its exit code.", "cause, if it failed"},
+		{AttemptEnded, OfRun, "The attempt has ended. The count is its exit code, and the cause is one word.", "cause, if it failed"},
 		{Restart, OfRun, "The launcher prepares this attempt, after another one.", "decision"},
 		{Replaced, OfWorker, "Another worker, or a new pod, has the place of this one from this attempt on.", "name of the new worker, and why"},
 		{RunEnded, OfRun, "The run has ended. The count is its exit code.", "cause, if it failed"},
 		{Dropped, OfRun, "The disk was too slow or full, so that events are missing here. The count is their number.", ""},
+		{Sampled, OfRun, "Numbers of the run at this time. Only agent-exporter gets them, so no file has this event.", ""},
 	}
 }
 

@@ -182,6 +182,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 		r.input.Rewind(r.voice)
 	}
 	a.progress = stall.New(r.cfg.Progress, 0, r.cfg.StragglerAfter)
+	r.exporter.Measure("progress", a.progress.Sample)
 	a.words = r.listen()
 	a.command, err = r.teed(a, func(s console.Streams) (*command.Command, error) {
 		return command.Start(r.reaper, command.Spec{Argv: argv, Env: env, Dir: r.cfg.Chdir, Streams: s, Run: r.id, OwnSlots: r.cfg.LauncherSlots, Links: r.links, Workers: len(a.workers)})

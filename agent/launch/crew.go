@@ -107,6 +107,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	}
 	out, complaints := console.NewOutlet(r.streams.Out), console.NewOutlet(r.streams.Err)
 	a.progress = stall.New(r.cfg.Progress, planned.Ranks(), r.cfg.StragglerAfter)
+	r.exporter.Measure("progress", a.progress.Sample)
 	processes, err := r.processes(a, console.Named{Name: console.PlaceName(console.StandardOutput, r.streams.Out), To: out}, console.Named{Name: console.PlaceName(console.StandardError, r.streams.Err), To: complaints})
 	if err != nil {
 		return err

@@ -35,6 +35,8 @@
 //	verdict         decides the exit code, and says why it is not the command's
 //	record          the events of the run; events.go says which, besides those of the
 //	                packages above
+//	export          agent-exporter, a program for metrics and traces; exporting.go starts it first
+//	                and ends it last
 //	report          the summary line, the JSON report, the termination message
 //	phrase, wait    wording and waits that these packages share
 //

@@ -25,12 +25,14 @@ func (r *runner) beginRecord() {
 		r.log.Warn("cannot record events", "error", err)
 		return
 	}
+	r.beginExport()
 	r.record.Note(event.RunStarted, build.Version(), r.cfg.Most())
 }
 
 // endRecord completes the record with the result of the run, and copies it to the file of --events.
 func (r *runner) endRecord(path string, code int, why string) {
 	code, why = r.settleCode(code, why)
+	r.exporter.Sample() // the last numbers
 	r.record.Note(event.RunEnded, why, code)
 	r.record.Close()
 	r.report.Goodput = r.goodput()

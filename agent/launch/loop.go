@@ -9,13 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/headway"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/retry"
+	"github.com/musterhq/muster/agent/retry/rules"
 	"github.com/musterhq/muster/rendezvous"
 )
 
@@ -78,6 +78,16 @@ func (r *runner) decide(ctx context.Context, a *attempt) retry.Decision {
 	tried := a.record(d.Counted)
 	tried.Words = strings.TrimPrefix(r.epilogue, "\n")
 	r.report.Attempts = append(r.report.Attempts, tried)
-	r.record.Note(event.AttemptEnded, tried.Why, tried.Code)
+	r.record.Ended(r.causeOf(a), tried.Why, tried.Code)
 	return d
+}
+
+// causeOf returns the cause of an attempt's end as one word.
+func (r *runner) causeOf(a *attempt) string {
+	e := a.end()
+	if e.Code != 0 {
+		worker, _ := a.origin()
+		e.Device = r.brokenDevice(a, worker)
+	}
+	return rules.CauseOf(e, a.watcher.Told() != 0)
 }

@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/agent/event"
@@ -18,6 +16,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/command"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/export"
 	"github.com/musterhq/muster/agent/launch/files"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/headway"
@@ -34,7 +33,6 @@ import (
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/agent/retry/rules"
 	"github.com/musterhq/muster/exec/build"
-	"github.com/musterhq/muster/exec/heed"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
@@ -78,6 +76,8 @@ type means struct {
 	place   files.Place
 	record  *record.Log       // of events; nil: none is kept
 	headway *headway.Reporter // nil: no server takes progress
+	// exporter gets the events for metrics and traces; nil: nobody asked for them.
+	exporter *export.Exporter
 	// container is the launcher's own in its pod; "": unknown, or there is no pod.
 	container string
 }
@@ -155,6 +155,7 @@ func Run(ctx context.Context, cfg config.Config, streams console.Streams, log *s
 		r.rules, err = cfg.Rules()
 	}
 	if err == nil {
+		defer r.hold(ctx)()
 		err = r.run(ctx)
 	}
 	code, why := r.verdict.Code, r.verdict.Why
@@ -183,14 +184,6 @@ func Run(ctx context.Context, cfg config.Config, streams console.Streams, log *s
 
 // run goes from the workers to the verdict. Everything that it started has ended when it returns.
 func (r *runner) run(ctx context.Context) (err error) {
-	// SIGPIPE must be caught. By default it would end the launcher when nothing reads our stderr
-	// any more, and leave everything behind. If it were ignored, the command would inherit that.
-	heed.Notify(r.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
-	defer signal.Stop(r.signals)
-	broken := make(chan os.Signal, 1)
-	signal.Notify(broken, syscall.SIGPIPE)
-	defer signal.Stop(broken)
-
 	if r.agent, err = files.AgentPath(); err != nil {
 		return err
 	}
@@ -199,16 +192,6 @@ func (r *runner) run(ctx context.Context) (err error) {
 	}
 	defer r.place.Close()
 	r.beginRecord()
-
-	reaping, stopReaper := context.WithCancel(context.WithoutCancel(ctx))
-	var reaper sync.WaitGroup
-	reaper.Go(func() {
-		if err := r.reaper.Run(reaping); err != nil {
-			r.log.Error("reaper", "error", err)
-		}
-	})
-	defer reaper.Wait()
-	defer stopReaper()
 
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
@@ -269,6 +252,7 @@ func (r *runner) findCluster(ctx, working context.Context) error {
 	r.container = k.Container
 	r.links = fleet.NewLinks(k, k.Gate, r.hello(epoch), r.cfg.Lease, r.log, r.tally)
 	r.links.Voice, r.links.Record = r.voice, r.record
+	r.exporter.Measure("output", r.links.Sample)
 	c := fleet.NewCluster(fleet.Cluster{Config: r.cfg, Kube: k, Links: r.links, Record: r.record, Fit: r.fit, Voice: r.voice, Stderr: r.streams.Err, Signals: r.signals, Seats: r.seats})
 	r.wg.Go(func() { c.Watch(working) })
 	r.fleet = c
@@ -284,6 +268,7 @@ func (r *runner) startFakes(_, _ context.Context) error {
 	epoch := wire.Epoch{Created: time.Now().UnixNano(), UID: r.id}
 	r.links = fleet.NewLinks(f, nil, r.hello(epoch), fleet.FakeLease(r.cfg), r.log, r.tally)
 	r.links.Voice, r.links.Record = r.voice, r.record
+	r.exporter.Measure("output", r.links.Sample)
 	f.Links, f.Voice, f.Signals, f.Seats = r.links, r.voice, r.signals, r.seats
 	r.fleet = f
 	return nil

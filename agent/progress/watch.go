@@ -197,6 +197,18 @@ func (w *Watch) Peak() (Peak, bool) {
 	return Peak{}, false
 }
 
+// Peaks returns the largest numbers of every rule that has captured some since Begin.
+func (w *Watch) Peaks() (all []Peak) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, r := range w.set.rules {
+		if len(w.peaks[i]) > 0 {
+			all = append(all, Peak{Rule: r.Rule, Numbers: slices.Clone(w.peaks[i]), Text: w.peaks[i].text()})
+		}
+	}
+	return all
+}
+
 // Excuse restarts the clocks of all rules and keeps the last lines. Call it after a time in which
 // output could not arrive.
 func (w *Watch) Excuse(now time.Time) {

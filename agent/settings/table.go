@@ -190,6 +190,7 @@ func output() []Setting {
 		{Name: "dry-run", First: true, Kind: Switch, Run: Use{printing, "print environment, hostfile and command without running it", ""}},
 		{Name: "report", Kind: Text, Run: Use{printing, "write a report of the run to `FILE` as JSON", ""}, Join: Use{failing, "write a report of the job and its attempts to `FILE` as JSON", ""}},
 		{Name: "events", Kind: Text, Run: Use{printing, "write the events of the run to `FILE`, for agent timeline", ""}},
+		{Name: "metrics-addr", Kind: Text, Run: Use{printing, "serve metrics of the run for Prometheus at `ADDRESS`, as in :9464 (default: none)", ""}},
 		{Name: "color", Kind: Text, Run: Use{printing, "color ranks' tags and the line of the wait `WHEN`: auto (on a terminal), always or never", "auto"}},
 		{Name: "quiet", First: true, Short: "q", Kind: Switch, Run: Use{printing, "print only warnings and errors", ""}},
 		{Name: "verbose", Short: "v", Kind: Switch, Run: Use{printing, "print sessions, links and redials in the last line", ""}},

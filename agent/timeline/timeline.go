@@ -170,18 +170,25 @@ func (b *builder) take(e event.Event) {
 // of returns the worker that an event concerns, or nil. Kinds that a worker does not begin with, and
 // kinds of a newer release, do not make a worker.
 func (b *builder) of(e event.Event) *building {
-	if w := b.workers[e.Worker]; w != nil || e.Worker == "" {
+	if w := b.workers[e.Worker]; w != nil || !introduces(e) {
 		return w
-	}
-	switch e.Kind {
-	case event.PodCreated, event.PodScheduled, event.ImagePulling, event.ImagePulled, event.ContainerStarted, event.Waiting,
-		event.Linked, event.LinkLost, event.LinkBack, event.CommandStarted, event.WorkerLost, event.FirstLine, event.RankEnded:
-	default:
-		return nil
 	}
 	w := &building{Worker: Worker{Name: e.Worker, Spans: []Span{{Phase: Unknown, From: b.t.From}}}}
 	b.workers[e.Worker] = w
 	return w
+}
+
+// introduces reports whether an event makes its worker known.
+func introduces(e event.Event) bool {
+	if e.Worker == "" {
+		return false
+	}
+	switch e.Kind {
+	case event.PodCreated, event.PodScheduled, event.ImagePulling, event.ImagePulled, event.ContainerStarted, event.Waiting,
+		event.Linked, event.LinkLost, event.LinkBack, event.CommandStarted, event.WorkerLost, event.FirstLine, event.RankEnded:
+		return true
+	}
+	return false
 }
 
 // turn ends the open span of a worker at a time if its phase is another one now. Spans have no length

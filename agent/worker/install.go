@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// Install copies the running binary to dir, under the name agent, and agent-launcher too if it is
-// beside it. It creates dir if necessary. Other users may run the copies, because the containers of
+// Install copies the running binary to dir, under the name agent, and agent-launcher and agent-exporter
+// too if they are beside it. It creates dir if necessary. Other users may run the copies, because the containers of
 // a pod often have different users. Install returns the paths that it wrote.
 func Install(dir string) ([]string, error) {
 	self, err := os.Executable()
@@ -21,9 +21,11 @@ func Install(dir string) ([]string, error) {
 		return nil, fmt.Errorf("make directory: %w", err)
 	}
 	var written []string
+	beside := func(name string) string { return filepath.Join(filepath.Dir(self), name) }
 	for _, c := range []struct{ from, name string }{
 		{self, "agent"},
-		{filepath.Join(filepath.Dir(self), "agent-launcher"), "agent-launcher"},
+		{beside("agent-launcher"), "agent-launcher"},
+		{beside("agent-exporter"), "agent-exporter"},
 	} {
 		to := filepath.Join(dir, c.name)
 		err := copyFile(c.from, to)

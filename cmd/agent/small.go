@@ -27,7 +27,8 @@ In a launcher it exits with 1 while the run hangs, and briefly after a restart.
 	installHelp = `Usage:
   agent install DIR
 
-Copies the agent into DIR, and also agent-launcher if it is in the same directory.
+Copies the agent into DIR, and also agent-launcher and agent-exporter if they are in
+the same directory.
 Use it in an init container, for images that lack Muster.
 
 Example:

@@ -15,7 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// bin is the directory of the real binaries, agent and agent-launcher, which are built once.
+// bin is the directory of the real binaries, agent, agent-launcher and agent-exporter, which are built once.
 var bin string
 
 // release is the version of the binaries in bin. The linker sets it, as in a release.
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// buildAndRun builds both binaries and runs the tests. The binaries have the race detector only if
+// buildAndRun builds the binaries and runs the tests. The binaries have the race detector only if
 // $MUSTER_RACE is set: building with it takes half a minute, and the packages have their own tests
 // under it.
 func buildAndRun(m *testing.M) (int, error) {
@@ -54,7 +54,7 @@ func buildAndRun(m *testing.M) (int, error) {
 	if os.Getenv("MUSTER_RACE") != "" {
 		race = "-race"
 	}
-	for name, pkg := range map[string]string{"agent": "../agent", "agent-launcher": "."} {
+	for name, pkg := range map[string]string{"agent": "../agent", "agent-launcher": ".", "agent-exporter": "../exporter"} {
 		out, err := osexec.Command("go", "build", race, "-ldflags=-X "+module+"exec/build.release="+release, "-o", filepath.Join(dir, name), pkg).CombinedOutput()
 		if err != nil {
 			return 0, fmt.Errorf("build %s: %w\n%s", name, err, out)

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/musterhq/muster/exec/flow"
 )
 
 // work is what a link is needed for.
@@ -11,6 +13,7 @@ type work struct {
 	sessions map[uint32]*Session // running sessions, by channel
 	next     uint32              // the last channel that was assigned
 	detached int                 // number of sessions that ended and have processes that live on
+	output   uint64              // bytes of output of sessions that were removed
 	active   time.Time           // when the last session ended, or the link came up other than to renew its lease
 }
 
@@ -24,6 +27,7 @@ func (w *work) add(s *Session) {
 // remove removes an ended session.
 func (w *work) remove(s *Session) {
 	delete(w.sessions, s.channel)
+	w.output += s.stdout.Received() + s.stderr.Received()
 	w.active = time.Now()
 	if s.exit != nil && s.exit.Detached {
 		w.detached++
@@ -31,6 +35,25 @@ func (w *work) remove(s *Session) {
 }
 
 func (w *work) list() []*Session { return slices.Collect(maps.Values(w.sessions)) }
+
+// Output returns how many bytes of output of all sessions have arrived, and how many of these were not
+// passed on yet. A nil Link has none.
+func (l *Link) Output() (received, held uint64) {
+	if l == nil {
+		return 0, 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	received = l.work.output
+	for _, s := range l.work.sessions {
+		for _, in := range []*flow.In{s.stdout, s.stderr} {
+			written := in.Written() // before the other, which only grows
+			got := in.Received()
+			received, held = received+got, held+got-written
+		}
+	}
+	return received, held
+}
 
 // detachedAlone reports whether the link has had only detached sessions for at least d.
 func (w *work) detachedAlone(now time.Time, d time.Duration) bool {

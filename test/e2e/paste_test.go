@@ -25,7 +25,7 @@ import (
 func agentDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, path := range map[string]string{"agent": "agent", "agent-launcher": "launcher"} {
+	for name, path := range map[string]string{"agent": "agent", "agent-launcher": "launcher", "agent-exporter": "exporter"} {
 		out, err := exec.CommandContext(t.Context(), "go", "build", "-tags", "grpcnotrace", "-o", filepath.Join(dir, name), "../../cmd/"+path).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}

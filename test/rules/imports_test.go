@@ -24,7 +24,7 @@ func leaf(path string) string {
 	if !ok {
 		return ""
 	}
-	for _, l := range []string{"exec/names", "exec/shortage", "agent/check", "agent/event", "agent/framework", "agent/goodput", "agent/group", "agent/lazyregexp", "agent/metrics", "agent/notice", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "agent/straggler", "agent/timeline", "agent/usage", "agent/trainer", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/api", "agent/controller", "agent/kubeflow", "agent/failure", "agent/submit", "agent/jobs", "agent/doctor", "agent/serve", "agent/outfile", "cmd", "test"} {
+	for _, l := range []string{"exec/names", "exec/shortage", "agent/check", "agent/event", "agent/exporter", "agent/framework", "agent/goodput", "agent/group", "agent/lazyregexp", "agent/metrics", "agent/notice", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "agent/straggler", "agent/timeline", "agent/usage", "agent/trainer", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/api", "agent/controller", "agent/kubeflow", "agent/failure", "agent/submit", "agent/jobs", "agent/doctor", "agent/serve", "agent/outfile", "cmd", "test"} {
 		if rest == l || strings.HasPrefix(rest, l+"/") {
 			return l
 		}
@@ -47,6 +47,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/goodput":    {"agent/event", "agent/timeline"},
 		"agent/straggler":  nil,
 		"agent/usage":      {"agent/straggler"},
+		"agent/exporter":   {"agent/event", "agent/retry", "agent/timeline"},
 		"agent/framework":  leaves,
 		"rendezvous":       leaves,
 		"exec":             leaves,
@@ -68,7 +69,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/api":        nil,
 		"agent/controller": {"agent/api", "agent/framework", "agent/goodput", "exec/names", "agent/serve", "agent/settings", "rendezvous"},
 		"agent/kubeflow":   {"agent/api", "agent/framework", "agent/lazyregexp", "exec/names"},
-		"cmd":              append([]string{"agent/event", "agent/goodput", "agent/kubeflow", "agent/launch", "agent/timeline", "agent/worker", "agent/join", "agent/metrics", "agent/outfile", "agent/progress", "agent/controller", "agent/api", "agent/check", "agent/doctor", "agent/failure", "agent/settings", "agent/submit", "agent/jobs", "agent/usage"}, roles...),
+		"cmd":              append([]string{"agent/event", "agent/exporter", "agent/goodput", "agent/kubeflow", "agent/launch", "agent/timeline", "agent/worker", "agent/join", "agent/metrics", "agent/outfile", "agent/progress", "agent/controller", "agent/api", "agent/check", "agent/doctor", "agent/failure", "agent/settings", "agent/submit", "agent/jobs", "agent/usage"}, roles...),
 		"agent/serve":      {"agent/api", "agent/framework", "agent/kubeflow", "exec/names"},
 	}
 	for _, p := range list(t, module+"...") {
@@ -128,6 +129,7 @@ func TestLibrariesAreImportedInFewPlaces(t *testing.T) {
 	homes := map[string][]string{
 		"github.com/hashicorp/go-plugin":       {"agent/framework"},
 		"sigs.k8s.io/controller-runtime":       {"agent/controller", "agent/serve", "cmd"},
+		"github.com/prometheus/client_golang":  {"agent/controller", "agent/exporter"},
 		"k8s.io/client-go/kubernetes":          {},
 		"k8s.io/client-go/tools/remotecommand": {"exec"},
 	}

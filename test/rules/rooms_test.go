@@ -21,6 +21,7 @@ func rooms() map[string][]string {
 		"command":   {"config", "console", "fleet", "hang", "report", "tally", "verdict"},
 		"config":    {"phrase", "verdict"},
 		"console":   {"phrase"},
+		"export":    {"console", "wait"},
 		"files":     {"config", "console", "fleet", "phrase", "plan"},
 		"fleet":     {"config", "console", "hang", "phrase", "plan", "record", "wait"},
 		"hang":      {"phrase", "wait"},

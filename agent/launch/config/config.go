@@ -115,6 +115,7 @@ type Printing struct {
 	Color       string   `flag:"color"`        // auto, always or never
 	Metrics     []string `flag:"metric"`       // --metric as given
 	MetricsFile string   `flag:"metrics-file"` // where metrics go; "": where Kubeflow Pipelines looks
+	MetricsAddr string   `flag:"metrics-addr"` // where metrics of the run are served; "" or 0: nowhere
 	Report      string   `flag:"report"`       // file for the JSON report
 	Events      string   `flag:"events"`       // file for the events of the run
 	LogFormat   string   `flag:"log-format"`   // auto, console or json

@@ -117,6 +117,7 @@ func (w *waiter) look(ctx context.Context, now time.Time) ([]rendezvous.Worker, 
 	}
 	progress := w.board.Tick(now)
 	w.record.Reasons(progress.Waiting)
+	w.record.Count(progress)
 	workers, done := w.board.Done()
 	reason, hopeless := w.board.Hopeless(now)
 	switch {

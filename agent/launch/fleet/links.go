@@ -62,6 +62,7 @@ type Links struct {
 	leaving *GoingDown       // the first worker that reported its stop, until it is taken; nil: none
 	seated  map[string]bool  // workers of a run with spares that take part; nil: all
 	ending  bool             // the run ends, so that links do
+	output  uint64           // bytes of output of links that were removed
 }
 
 // held is one worker and its link.
@@ -101,6 +102,8 @@ func (l *Links) Follow(ctx context.Context, w rendezvous.Worker) {
 // remove removes a worker. The caller holds mu.
 func (l *Links) remove(m *held) {
 	delete(l.held, m.worker.Name)
+	received, _ := m.link.Output()
+	l.output += received
 	if m.state.Connected {
 		l.up--
 	}

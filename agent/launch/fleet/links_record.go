@@ -57,3 +57,19 @@ func rankOf(rec wire.ReportRecord) (rank int, ok bool) {
 	rank, err := strconv.Atoi(rec.Rank)
 	return rank, err == nil
 }
+
+// Sample adds the output of all links to a sample.
+func (l *Links) Sample(s *event.Sample) {
+	l.mu.Lock()
+	links, gone := make([]*link.Link, 0, len(l.held)), l.output
+	for _, m := range l.held {
+		links = append(links, m.link)
+	}
+	l.mu.Unlock()
+	s.OutputBytes += gone
+	for _, one := range links {
+		received, held := one.Output()
+		s.OutputBytes += received
+		s.BufferedBytes += held
+	}
+}

@@ -18,6 +18,7 @@ type podsSeen struct {
 	mu      sync.Mutex
 	seen    map[string]noted
 	reasons map[string]rendezvous.Code // by name: why a worker is not ready
+	waiting map[string]int             // workers that are not ready, by reason; nil: nothing counts them
 }
 
 // noted is what has been noted of one pod.

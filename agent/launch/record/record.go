@@ -40,11 +40,12 @@ type Log struct {
 
 	touchEvery time.Duration
 
-	mu      sync.Mutex
-	pending []byte // lines that are not written yet
-	dropped int    // events that are missing since the last line
-	closed  bool
-	attempt int
+	mu       sync.Mutex
+	pending  []byte // lines that are not written yet
+	dropped  int    // events that are missing since the last line
+	closed   bool
+	attempt  int
+	follower Follower // nil: none
 
 	file *os.File // these belong to the writer
 	size int64
@@ -109,6 +110,12 @@ func (l *Log) At(at time.Time, kind event.Kind, detail string) {
 	l.add(event.Event{Time: at, Kind: kind, Rank: event.NoRank, Detail: detail})
 }
 
+// Ended records the end of the current attempt: its cause as one word and as a sentence, and its exit
+// code.
+func (l *Log) Ended(cause, why string, code int) {
+	l.add(event.Event{Kind: event.AttemptEnded, Rank: event.NoRank, Cause: cause, Detail: why, Count: code})
+}
+
 // add queues an event.
 func (l *Log) add(e event.Event) {
 	if l == nil {
@@ -124,6 +131,9 @@ func (l *Log) add(e event.Event) {
 	}
 	e.Attempt, e.Detail = l.attempt, brief(e.Detail)
 	line, err := json.Marshal(e)
+	if err == nil && l.follower != nil {
+		l.follower.Take(line)
+	}
 	if err != nil || len(l.pending)+len(line) >= mostPending {
 		l.dropped++
 	} else {

@@ -6,10 +6,12 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/metrics"
 	"github.com/musterhq/muster/agent/progress"
@@ -107,6 +109,20 @@ func (w *Watch) Far(now time.Time) (progress.Far, bool) {
 		return progress.Far{}, false
 	}
 	return w.rules.Far(now)
+}
+
+// Sample adds the numbers that rules have captured in this attempt to a sample.
+func (w *Watch) Sample(s *event.Sample) {
+	if w == nil {
+		return
+	}
+	for _, peak := range w.rules.Peaks() {
+		for group, value := range peak.Numbers {
+			if !math.IsNaN(value) && !math.IsInf(value, 0) { // a group may have captured other text
+				s.Progress = append(s.Progress, event.Number{Rule: peak.Rule.Name(), Group: group + 1, Value: value})
+			}
+		}
+	}
 }
 
 // Ended records that a rank has ended.

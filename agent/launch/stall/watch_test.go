@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/group/output"
 	"github.com/musterhq/muster/agent/progress"
 )
@@ -37,4 +38,23 @@ func BenchmarkProgressRules(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestSampleHasTheNumbersOfRules checks that a sample has what each group of each rule has captured, as
+// far as it is a number.
+func TestSampleHasTheNumbersOfRules(t *testing.T) {
+	w := New([]progress.Word{{Flag: "expect", Value: `step (\d+) loss (\S+)`}, {Flag: "within", Value: "10s"}, {Flag: "expect", Value: "alive"}, {Flag: "within", Value: "10s"}, {Flag: "expect", Value: `saved (\d+)`}, {Flag: "within", Value: "10s"}}, 1)
+	var s event.Sample
+	w.Sample(&s)
+	require.Empty(t, s.Progress)
+	w.Begin()
+	defer w.End()
+	to := w.Hear(0, nil)
+	_, err := io.WriteString(to, "step 3 loss nan\nalive\nsaved 2\nstep 4 loss nan\nstep 1 loss nan\n")
+	require.NoError(t, err)
+	w.Sample(&s)
+	require.Equal(t, []event.Number{{Rule: `expect 'step (\d+) loss (\S+)'`, Group: 1, Value: 4}, {Rule: `expect 'saved (\d+)'`, Group: 1, Value: 2}}, s.Progress)
+	var none *Watch
+	none.Sample(&s)
+	require.Len(t, s.Progress, 2)
 }

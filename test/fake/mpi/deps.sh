@@ -2,8 +2,8 @@
 # deps.sh --run | --test | --model | --errno | --conform: install what is missing on a bare Debian.
 #
 #   --run   what `make run` needs: Open MPI and a C compiler
-#   --test  that, MPICH, mpi4py for both, and rsync, git, pdsh, scp, strace, gdb, eu-stack
-#           and py-spy
+#   --test  that, MPICH, mpi4py for both, and rsync, git, pdsh, scp, strace, gdb, eu-stack,
+#           promtool and py-spy
 #   --model spin, and a C compiler
 #   --errno strace
 #   --conform what --test needs, and the MPIs of PyPI for the conformance matrix:
@@ -56,6 +56,7 @@ test_packages() {
 		/usr/bin/strace strace
 		/usr/bin/gdb gdb
 		/usr/bin/eu-stack elfutils
+		/usr/bin/promtool prometheus
 	END
 }
 
@@ -75,7 +76,8 @@ install() {
 	fi
 	echo "deps.sh: installing $*"
 	apt-get update -qq
-	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+	# RUNLEVEL=1: services of these packages are not started.
+	RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
 mpis=${MUSTER_MPIS:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/mpi}

@@ -30,7 +30,7 @@ func (b *bench) archive(ctx context.Context, arch string, words ...string) (stri
 	if err := unpack(filepath.Join(b.dir, "muster_"+b.number()+"_linux_"+arch+".tar.gz"), dir); err != nil {
 		return "", err
 	}
-	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", "examples/pi/pi.py"} {
+	for _, name := range []string{"agent-exporter", "LICENSE", "README.md", "CHANGELOG.md", "examples/pi/pi.py"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			return "", err
 		}

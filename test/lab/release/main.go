@@ -20,7 +20,7 @@
 //
 // # repro
 //
-// repro builds agent and agent-launcher of the checked-out commit twice for each
+// repro builds agent, agent-launcher and agent-exporter of the checked-out commit twice for each
 // architecture, from two clones in directories with different names. Their build
 // caches are empty, and their temporary directories, time zones and numbers of
 // concurrent compilers differ. It prints a line for each binary, and fails if two

@@ -16,7 +16,7 @@ import (
 )
 
 // binaries are the binaries to compare, and their packages.
-var binaries = []struct{ name, pkg string }{{"agent", "./cmd/agent"}, {"agent-launcher", "./cmd/launcher"}}
+var binaries = []struct{ name, pkg string }{{"agent", "./cmd/agent"}, {"agent-launcher", "./cmd/launcher"}, {"agent-exporter", "./cmd/exporter"}}
 
 // builder is one of the two machines that repro simulates.
 type builder struct {

@@ -83,6 +83,11 @@ func Binaries() []Binary {
 				"k8s.io/client-go/kubernetes", "k8s.io/client-go/informers", "sigs.k8s.io/controller-runtime", Module + "agent/controller", Module + "agent/serve"},
 		},
 		{
+			Name: "agent-exporter", Path: Module + "cmd/exporter", Packages: 255, Modules: 10,
+			Forbidden: []string{"k8s.io", "sigs.k8s.io", "github.com/spf13", "github.com/hashicorp/go-plugin", "net/rpc", "html/template", Module + "exec", Module + "rendezvous", Module + "agent/launch", Module + "agent/controller"},
+			Except:    []string{Module + "exec/build", Module + "exec/names"},
+		},
+		{
 			Name: "controller", Path: Module + "cmd/controller", Packages: 860, Modules: 66,
 			Forbidden: []string{"google.golang.org/grpc", "github.com/hashicorp/go-plugin", "net/rpc", "html/template", Module + "exec", Module + "agent/launch"},
 			Except:    []string{Module + "exec/build", Module + "exec/names", Module + "exec/shortage"},

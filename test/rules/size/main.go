@@ -60,7 +60,7 @@ func run() error {
 
 func measure(agent, bin, dir string) (map[string]figure.Series, error) {
 	raw, built := map[string]figure.Series{}, filepath.Join(bin, "agent")
-	for key, path := range map[string]string{"agent": built, "launcher": filepath.Join(bin, "agent-launcher"), "controller": filepath.Join(bin, "controller")} {
+	for key, path := range map[string]string{"agent": built, "launcher": filepath.Join(bin, "agent-launcher"), "exporter": filepath.Join(bin, "agent-exporter"), "controller": filepath.Join(bin, "controller")} {
 		info, err := os.Stat(path)
 		if err != nil {
 			return nil, err
@@ -95,6 +95,7 @@ func bars() []figure.Row {
 		{Name: "stub RSS, while it waits", Log: "stub_rss", Op: "<=", Bar: 3e6},
 		{Name: "stub RSS, peak while it starts", Log: "stub_peak"},
 		{Name: "agent-launcher, its worker linked and its command waiting, PSS", Log: "launcher_pss", Op: "<=", Bar: 19e6},
+		{Name: "agent-exporter binary", Log: "exporter", Op: "<=", Bar: 12e6},
 		{Name: "controller binary", Log: "controller", Op: "<=", Bar: 40e6},
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/agent/controller"
 	"github.com/musterhq/muster/agent/controller/census"
+	"github.com/musterhq/muster/agent/exporter/metrics"
 )
 
 // Metrics lists the series that the controller registers.
@@ -42,6 +43,28 @@ func Metrics() (string, error) {
 			labels = code("phase=" + strings.Join(census.Phases(), "|"))
 		}
 		fmt.Fprintf(&b, "| `%s` | gauge | %s | %s |\n", a.Name, labels, cell(a.Help))
+	}
+	return b.String(), nil
+}
+
+// LauncherMetrics lists the metrics of a run, with the largest number of series of each.
+func LauncherMetrics() (string, error) {
+	var b strings.Builder
+	b.WriteString("| name | type | labels | series | help |\n|---|---|---|---|---|\n")
+	for _, a := range metrics.Table() {
+		if a.Help == "" {
+			return "", fmt.Errorf("metric %s has no help", a.Name)
+		}
+		var labels []string
+		for _, value := range a.Values {
+			labels = append(labels, code(a.Labels[0]+"="+value))
+		}
+		if a.Values == nil {
+			for _, name := range a.Labels {
+				labels = append(labels, code(name))
+			}
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %d | %s |\n", a.Name, a.Type, strings.Join(labels, ", "), a.Most, cell(a.Help))
 	}
 	return b.String(), nil
 }

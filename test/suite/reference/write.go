@@ -37,6 +37,7 @@ func parts(root string) []part {
 		{"docs/reference/labels.md", "annotations", table(annotations(), "annotation")},
 		{"docs/reference/labels.md", "gangs", table(gangs(), "label or annotation")},
 		{"docs/reference/metrics.md", "metrics", Metrics},
+		{"docs/reference/metrics.md", "run", LauncherMetrics},
 		{"docs/reference/events.md", "events", Events},
 		{"docs/guides/timeline.md", "phases", Phases},
 		{"docs/guides/goodput.md", "classes", Classes},

@@ -1,0 +1,36 @@
+//go:build linux
+
+package export
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/musterhq/muster/exec/names"
+)
+
+// Program is the name of the program, which is beside agent-launcher.
+const Program = "agent-exporter"
+
+// TracesWanted reports whether the environment asks for traces, by the variables of OpenTelemetry.
+func TracesWanted(getenv func(string) string) bool {
+	return (getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "") &&
+		!strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true")
+}
+
+// Path returns the path of the program: beside our own binary, with symbolic links resolved, or else
+// beside the agent. If there is none, it returns the first of these paths.
+func Path(agent string) string {
+	beside := agent
+	if self, err := os.Readlink("/proc/self/exe"); err == nil {
+		beside = self
+	}
+	first := filepath.Join(filepath.Dir(beside), Program)
+	for _, path := range []string{first, filepath.Join(filepath.Dir(agent), Program), filepath.Join(filepath.Dir(names.AgentPath), Program)} {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return path
+		}
+	}
+	return first
+}

@@ -1,0 +1,71 @@
+// Command agent-exporter serves metrics of a run for Prometheus. The launcher starts it beside itself if
+// metrics are wanted, and writes the events of the run to its standard input. It ends when the input does.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/musterhq/muster/agent/exporter"
+	"github.com/musterhq/muster/agent/exporter/metrics"
+	"github.com/musterhq/muster/exec/build"
+	"github.com/musterhq/muster/exec/names"
+)
+
+// memory is the size in bytes from which on the garbage collector works harder. The launcher's container
+// pays for it.
+const memory = 64 << 20
+
+func main() {
+	debug.SetMemoryLimit(memory)
+	// The end of the input is the end of the run. A signal to the whole container comes before it, and
+	// the last events are those that matter most.
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	os.Exit(run(os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is main with an exit code. It prints one line for each problem.
+func run(args []string, getenv func(string) string, in io.Reader, out, complaints io.Writer) int {
+	set := flag.NewFlagSet("agent-exporter", flag.ContinueOnError)
+	set.SetOutput(complaints)
+	address := set.String("metrics-addr", "", "serve metrics at `ADDRESS`, as in :9464")
+	version := set.Bool("version", false, "print the version")
+	if err := set.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return names.ExitUsage
+	}
+	if *version {
+		fmt.Fprintln(out, build.Identify("agent-exporter", 0, 0).Version)
+		return 0
+	}
+	var sinks []exporter.Sink
+	if *address != "" {
+		m := metrics.New(getenv("TRACEPARENT"))
+		sinks = append(sinks, m)
+		if _, err := m.Serve(*address); err != nil {
+			complain(complaints, err, "choose another --metrics-addr; this run has no metrics")
+		}
+	}
+	if err := exporter.Run(in, exporter.FlushTime, sinks...); err != nil {
+		complain(complaints, err, "")
+		return 1
+	}
+	return 0
+}
+
+// complain prints a problem and its hint in one write, because the launcher reads them together.
+func complain(to io.Writer, err error, hint string) {
+	text := "agent-exporter: " + err.Error() + "\n"
+	if hint != "" {
+		text += "hint: " + hint + "\n"
+	}
+	_, _ = io.WriteString(to, text) // nobody else could be told
+}
