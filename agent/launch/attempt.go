@@ -102,7 +102,7 @@ func (r *runner) attempt(ctx, working context.Context, number, port int, workers
 func (r *runner) prearrange(working context.Context, a *attempt) error {
 	a.workers = plan.Order(r.cfg, a.workers)
 	a.made = plan.Situation{Config: r.cfg, Ranked: a.workers, Welcomes: r.welcomes(), Files: r.place.Files,
-		Dir: r.place.Dir, Broker: r.place.Socket, Agent: r.agent, Env: os.Environ(), Attempt: a.number, Port: a.port, Plugins: command.Plugins(r.cfg, command.NewStarter(r.reaper), r.log)}
+		Dir: r.place.Dir, Broker: r.place.Socket, Agent: r.agent, Env: os.Environ(), Attempt: a.number, Trace: r.trace.Attempt(a.number), Port: a.port, Plugins: command.Plugins(r.cfg, command.NewStarter(r.reaper), r.log)}
 	var err error
 	if a.plan, err = r.place.Plan(a.made); err != nil {
 		return err

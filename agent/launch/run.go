@@ -32,6 +32,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/agent/retry/rules"
+	"github.com/musterhq/muster/agent/tracecontext"
 	"github.com/musterhq/muster/exec/build"
 	"github.com/musterhq/muster/exec/heed"
 	"github.com/musterhq/muster/exec/reap"
@@ -76,6 +77,7 @@ type means struct {
 	id      string // of this run; marks its processes
 	place   files.Place
 	record  *record.Log // of events; nil: none is kept
+	trace   tracecontext.Run
 	// container is the launcher's own in its pod; "": unknown, or there is no pod.
 	container string
 }
@@ -196,6 +198,7 @@ func (r *runner) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer r.place.Close()
+	r.beginTrace()
 	r.beginRecord()
 
 	reaping, stopReaper := context.WithCancel(context.WithoutCancel(ctx))

@@ -49,6 +49,8 @@ const (
 	LogJSON      = "json"
 	// EnvAttempt is the number of the attempt, from 0.
 	EnvAttempt = "MUSTER_ATTEMPT"
+	// EnvTraceParent is the trace context of the run's own span, for the program that exports it.
+	EnvTraceParent = "MUSTER_TRACEPARENT"
 )
 
 // Paths inside the pods.

@@ -24,7 +24,7 @@ func leaf(path string) string {
 	if !ok {
 		return ""
 	}
-	for _, l := range []string{"exec/names", "exec/shortage", "agent/check", "agent/event", "agent/framework", "agent/group", "agent/lazyregexp", "agent/metrics", "agent/notice", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "agent/timeline", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/api", "agent/controller", "agent/kubeflow", "agent/failure", "agent/submit", "agent/jobs", "agent/doctor", "agent/serve", "agent/outfile", "cmd", "test"} {
+	for _, l := range []string{"exec/names", "exec/shortage", "agent/check", "agent/event", "agent/exporter", "agent/framework", "agent/group", "agent/lazyregexp", "agent/metrics", "agent/notice", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "agent/timeline", "agent/tracecontext", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/api", "agent/controller", "agent/kubeflow", "agent/failure", "agent/submit", "agent/jobs", "agent/doctor", "agent/serve", "agent/outfile", "cmd", "test"} {
 		if rest == l || strings.HasPrefix(rest, l+"/") {
 			return l
 		}
@@ -43,6 +43,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/check":      append([]string{"agent/failure", "exec"}, leaves...),
 		"agent/event":      {"exec/names"},
 		"agent/timeline":   {"agent/event"},
+		"agent/exporter":   append([]string{"agent/event", "agent/failure", "agent/timeline", "agent/tracecontext", "exec"}, leaves...),
 		"agent/framework":  leaves,
 		"rendezvous":       leaves,
 		"exec":             leaves,
@@ -55,7 +56,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/retry":      leaves,
 		"agent/stacks":     {"exec", "agent/lazyregexp"},
 		"agent/group":      append([]string{"agent/framework", "exec"}, leaves...),
-		"agent/launch":     append([]string{"agent/check", "agent/event", "agent/failure", "agent/group", "agent/metrics", "agent/notice", "agent/outfile", "agent/progress", "agent/retry", "agent/settings", "agent/stacks"}, roles...),
+		"agent/launch":     append([]string{"agent/check", "agent/event", "agent/failure", "agent/group", "agent/metrics", "agent/notice", "agent/outfile", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "agent/tracecontext"}, roles...),
 		"agent/submit":     append([]string{"agent/api", "agent/failure", "agent/framework", "agent/progress", "agent/retry"}, leaves...),
 		"agent/jobs":       append([]string{"agent/api", "agent/failure", "agent/framework", "agent/metrics", "agent/outfile", "exec"}, leaves...),
 		"agent/doctor":     append([]string{"agent/api", "agent/check", "agent/jobs"}, leaves...),
@@ -67,6 +68,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"cmd":              append([]string{"agent/event", "agent/kubeflow", "agent/launch", "agent/timeline", "agent/worker", "agent/join", "agent/metrics", "agent/outfile", "agent/progress", "agent/controller", "agent/api", "agent/check", "agent/doctor", "agent/failure", "agent/settings", "agent/submit", "agent/jobs"}, roles...),
 		"agent/serve":      {"agent/api", "agent/framework", "agent/kubeflow", "exec/names"},
 	}
+	allowed["agent/tracecontext"] = leaves
 	for _, p := range list(t, module+"...") {
 		from := leaf(p.ImportPath)
 		if from == "test" {
@@ -123,6 +125,7 @@ func TestTheBarrierStandsAlone(t *testing.T) {
 func TestLibrariesAreImportedInFewPlaces(t *testing.T) {
 	homes := map[string][]string{
 		"github.com/hashicorp/go-plugin":       {"agent/framework"},
+		"go.opentelemetry.io":                  {"agent/exporter"},
 		"sigs.k8s.io/controller-runtime":       {"agent/controller", "agent/serve", "cmd"},
 		"k8s.io/client-go/kubernetes":          {},
 		"k8s.io/client-go/tools/remotecommand": {"exec"},

@@ -21,13 +21,15 @@ const (
 	toCluster = launching + ", the verbs for jobs, `controller`"
 	pdsh      = "`pdsh`, which is the agent"
 	settled   = "every verb except `join`, `worker`, `rsh`, `ready`, `install`"
+	tracing   = "`agent run`"
+	exporting = "`agent-exporter`"
 	private   = launching + ", `join`, `worker`, `rsh`, `ready`"
 )
 
 // Own lists the variables that programs read from their own environment, except for variables of
 // settings that nothing reads by name. See agent/settings.
 func Own() []Read {
-	others := append(ofCluster(), ofShell()...)
+	others := slices.Concat(ofCluster(), ofShell(), ofTraces())
 	slices.SortFunc(others, func(a, b Read) int { return strings.Compare(a.Name, b.Name) })
 	return append(ofMuster(), others...)
 }
@@ -57,6 +59,7 @@ func ofMuster() []Read {
 		{"MUSTER_SLOTS", "`agent worker`, `join`, `run`, `env`, `hosts`", "", "`--slots`", "number of slots that a worker reports", "cmd/agent"},
 		{"MUSTER_TERMINATION_LOG", "`agent join`, " + launching, "`/dev/termination-log`", "", "file for the termination message; empty for `join`: none", "cmd/agent cmd/launcher"},
 		{"MUSTER_TOKEN", "`agent join`", "", "", "token of the job, unless `--token-file` is given; the command does not get it", "agent/join cmd/agent"},
+		{"MUSTER_TRACEPARENT", exporting, "", "", "trace context of the run's own span; `agent run` sets it", "agent/tracecontext"},
 		{"MUSTER_WORKER", "`agent worker`, `join`, `env`, `hosts`, `doctor`", "`MUSTER_POD_NAME`", "", "name of the worker, which its processes get", "agent/launch/show agent/worker cmd/launcher"},
 	}
 }
@@ -99,6 +102,23 @@ func ofShell() []Read {
 		{"WCOLL", pdsh, "", "`pdsh -w`", "file with hosts", "exec/rsh/pdsh"},
 		{"WORLD_SIZE", launching + ", `join`", "", "", "refused for PyTorch if it is no multiple of `--procs-per-worker`", "agent/framework"},
 		{"XDG_RUNTIME_DIR", private, "", "", "candidate for the private directory", "exec/rundir"},
+	}
+}
+
+// ofTraces lists those of OpenTelemetry and of W3C Trace Context. OpenTelemetry's SDK reads more, in
+// agent-exporter only.
+func ofTraces() []Read {
+	const both, here = tracing + ", " + exporting, "agent/tracecontext"
+	return []Read{
+		{"OTEL_EXPORTER_OTLP_ENDPOINT", both, "", "", "URL of the collector of traces: see [Traces](../guides/traces.md)", here},
+		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", both, "`OTEL_EXPORTER_OTLP_ENDPOINT` with `/v1/traces`", "", "URL that gets the traces", here},
+		{"OTEL_PROPAGATORS", both, "`tracecontext,baggage`", "", "without `tracecontext`, a `TRACEPARENT` of the caller is left alone", here},
+		{"OTEL_SDK_DISABLED", both, "", "", "`true`: no traces", here},
+		{"OTEL_TRACES_EXPORTER", both, "`otlp` if an endpoint is set", "", "`otlp`, `console` or `none`", here},
+		{"OTEL_TRACES_SAMPLER", both, "`parentbased_always_on`", "", "which runs are recorded", here},
+		{"OTEL_TRACES_SAMPLER_ARG", both, "1", "", "share of the runs that are recorded", here},
+		{"TRACEPARENT", both, "", "", "trace context of the caller, whose trace the run joins", here},
+		{"TRACESTATE", both, "", "", "the state that belongs to `TRACEPARENT`", here},
 	}
 }
 
