@@ -45,16 +45,16 @@ func ofMuster() []Read {
 		{"MUSTER_FAKE_WORKER", "`agent worker`, `doctor`", "", "", "says that a worker is a fake one; `agent run --fake` sets it", "agent/worker cmd/launcher"},
 		{"MUSTER_FORMAT", "`agent hosts`", "`openmpi`", "`--format`", "format of the list of workers", ""},
 		{"MUSTER_GRACE", "`agent join`, `run`, `env`, `hosts`", "", "`--grace`", "for a member of a LaunchJob: grace that its pod allows; a longer `--grace` is refused", "cmd/agent"},
-		{"MUSTER_JOB", "every verb except `rsh`, `ready`, `install`", "", "`--job`", "name of the job; where it is set, `muster.yaml` is not read by default", "cmd/agent cmd/launcher"},
+		{"MUSTER_JOB", "every verb except `rsh`, `ready`, `install`", "", "`--job`", "name of the job; where it is set, `muster.yaml` is not read by default", "agent/exporter/traces cmd/agent cmd/launcher"},
 		{"MUSTER_LOG_FORMAT", "`agent worker`, `join`, `rsh`, `ready`, `install`, `run`, `env`, `hosts`", "", "`--log-format`", "`json` makes each line of the log a JSON object", "cmd/agent cmd/launcher"},
 		{"MUSTER_MPI_DIR", launching, "`/etc/mpi`", "", "directory of `hostfile`, `kubexec.sh` and `discover_hosts.sh` in a launcher's pod", "cmd/launcher"},
-		{"MUSTER_NAMESPACE", "`agent join`, `run`, `env`, `hosts`", "the pod's own", "`--namespace`", "namespace of the job", "cmd/agent"},
+		{"MUSTER_NAMESPACE", "`agent join`, `run`, `env`, `hosts`", "the pod's own", "`--namespace`", "namespace of the job", "agent/exporter/traces cmd/agent"},
 		{"MUSTER_NAMESPACES", "`controller`", "all", "`--namespaces`", "namespaces that the controller serves, as in `a,b`", "cmd/controller"},
 		{"MUSTER_PODS", launching + ", `doctor`", "", "`--pods`", "names of the workers' pods, separated by commas", "cmd/launcher"},
 		{"MUSTER_POD_INDEX", "`agent join`", "the number at the end of the host name", "`--rank`", "index of the pod in a StatefulSet, from the downward API", "agent/join"},
-		{"MUSTER_POD_IP", "`agent join`, `run`, `env`, `hosts`", "the address of the host name", "", "address of the pod, from the downward API", "cmd/agent cmd/launcher"},
-		{"MUSTER_POD_NAME", "`agent join`, `worker`, `run`, `env`, `hosts`", "the host name", "", "name of the pod, from the downward API", "agent/worker cmd/agent cmd/launcher"},
-		{"MUSTER_POD_UID", settled, "", "", "uid of the pod, from the downward API; where it is set, `muster.yaml` is not read by default", "cmd/launcher"},
+		{"MUSTER_POD_IP", "`agent join`, `run`, `env`, `hosts`", "the address of the host name", "", "address of the pod, from the downward API", "agent/exporter/traces cmd/agent cmd/launcher"},
+		{"MUSTER_POD_NAME", "`agent join`, `worker`, `run`, `env`, `hosts`", "the host name", "", "name of the pod, from the downward API", "agent/exporter/traces agent/worker cmd/agent cmd/launcher"},
+		{"MUSTER_POD_UID", settled, "", "", "uid of the pod, from the downward API; where it is set, `muster.yaml` is not read by default", "agent/exporter/traces cmd/launcher"},
 		{"MUSTER_SESSION", "`agent run`", "", "", "session in which the launcher itself runs", "agent/launch/command"},
 		{"MUSTER_SLOTS", "`agent worker`, `join`, `run`, `env`, `hosts`", "", "`--slots`", "number of slots that a worker reports", "cmd/agent"},
 		{"MUSTER_TERMINATION_LOG", "`agent join`, " + launching, "`/dev/termination-log`", "", "file for the termination message; empty for `join`: none", "cmd/agent cmd/launcher"},
@@ -108,13 +108,15 @@ func ofShell() []Read {
 // ofTraces lists those of OpenTelemetry and of W3C Trace Context. OpenTelemetry's SDK reads more, in
 // agent-exporter only.
 func ofTraces() []Read {
-	const both, here = tracing + ", " + exporting, "agent/tracecontext"
+	const both, lib, here = tracing + ", " + exporting, "agent/exporter/traces", "agent/tracecontext"
 	return []Read{
-		{"OTEL_EXPORTER_OTLP_ENDPOINT", both, "", "", "URL of the collector of traces: see [Traces](../guides/traces.md)", here},
-		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", both, "`OTEL_EXPORTER_OTLP_ENDPOINT` with `/v1/traces`", "", "URL that gets the traces", here},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT", both, "", "", "URL of the collector of traces: see [Traces](../guides/traces.md)", lib + " " + here},
+		{"OTEL_EXPORTER_OTLP_PROTOCOL", exporting, "`http/protobuf`", "", "`grpc` or `http/protobuf`", lib},
+		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", both, "`OTEL_EXPORTER_OTLP_ENDPOINT` with `/v1/traces`", "", "URL that gets the traces", lib + " " + here},
+		{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", exporting, "`OTEL_EXPORTER_OTLP_PROTOCOL`", "", "the same for traces only", lib},
 		{"OTEL_PROPAGATORS", both, "`tracecontext,baggage`", "", "without `tracecontext`, a `TRACEPARENT` of the caller is left alone", here},
 		{"OTEL_SDK_DISABLED", both, "", "", "`true`: no traces", here},
-		{"OTEL_TRACES_EXPORTER", both, "`otlp` if an endpoint is set", "", "`otlp`, `console` or `none`", here},
+		{"OTEL_TRACES_EXPORTER", both, "`otlp` if an endpoint is set", "", "`otlp`, `console` or `none`", lib + " " + here},
 		{"OTEL_TRACES_SAMPLER", both, "`parentbased_always_on`", "", "which runs are recorded", here},
 		{"OTEL_TRACES_SAMPLER_ARG", both, "1", "", "share of the runs that are recorded", here},
 		{"TRACEPARENT", both, "", "", "trace context of the caller, whose trace the run joins", here},
