@@ -263,6 +263,10 @@ convert: ## test agent convert with every field and manifest
 	MUSTER_OUT=$(OUT) $(LAB) crds
 	@$(GO) run ./test/suite check
 
+.PHONY: traces
+traces: ## test that a real OpenTelemetry collector gets a trace
+	@$(LAB) traces
+
 .PHONY: e2e-convert
 e2e-convert: ## test that the API server accepts what agent convert makes
 	@$(CLUSTER) up
@@ -276,7 +280,7 @@ test: deps lint unit fake-part ## all tests without a cluster: lint, unit, a fif
 # Every suite. Suites that need an idle machine come last.
 NIGHTLY := lint unit fake below fake-cells fake-held fake-pauses fake-polls fake-culprit care killed conform errno pid1 fault skew model convert size \
 	e2e preflight e2e-convert e2e-install e2e-release release-check e2e-care e2e-fault e2e-python e2e-paste e2e-examples e2e-pipelines e2e-gang e2e-kubeflow heal frameworks e2e-scale timeline \
-	soak stall fuzz fake-speed rules-cost bench
+	soak stall fuzz traces fake-speed rules-cost bench
 
 .PHONY: nightly
 nightly: ## run suites that have not passed here; summary in out/nightly

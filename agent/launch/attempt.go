@@ -108,7 +108,7 @@ func (r *runner) attempt(ctx, working context.Context, number, port int, workers
 func (r *runner) prearrange(working context.Context, a *attempt) error {
 	a.workers = plan.Order(r.cfg, a.workers)
 	a.made = plan.Situation{Config: r.cfg, Ranked: a.workers, Welcomes: r.welcomes(), Files: r.place.Files,
-		Dir: r.place.Dir, Broker: r.place.Socket, Agent: r.agent, Env: os.Environ(), Attempt: a.number, Port: a.port, Plugins: command.Plugins(r.cfg, command.NewStarter(r.reaper), r.log)}
+		Dir: r.place.Dir, Broker: r.place.Socket, Agent: r.agent, Env: os.Environ(), Attempt: a.number, Trace: r.trace.Attempt(a.number), Port: a.port, Plugins: command.Plugins(r.cfg, command.NewStarter(r.reaper), r.log)}
 	var err error
 	if a.plan, err = r.place.Plan(a.made); err != nil {
 		return err
@@ -162,6 +162,12 @@ func (r *runner) observer(workers []rendezvous.Worker) *supervise.Supervisor {
 		Trouble: func(sentence string) { r.place.Trouble(r.voice, sentence, time.Time{}) }})
 }
 
+// applyRules applies the rules for output lines to an attempt with this number of ranks; 0: unknown.
+func (r *runner) applyRules(a *attempt, ranks int) {
+	a.progress = stall.New(r.cfg.Progress, ranks, r.cfg.StragglerAfter)
+	r.exporter.Measure("progress", a.progress.Sample)
+}
+
 // runCommand runs the command in the launcher and judges its end.
 func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	env, kept := a.plan.Merge(plan.WithAssignments(os.Environ(), r.cfg.Env))
@@ -181,8 +187,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	} else {
 		r.input.Rewind(r.voice)
 	}
-	a.progress = stall.New(r.cfg.Progress, 0, r.cfg.StragglerAfter)
-	r.exporter.Measure("progress", a.progress.Sample)
+	r.applyRules(a, 0)
 	a.words = r.listen()
 	a.command, err = r.teed(a, func(s console.Streams) (*command.Command, error) {
 		return command.Start(r.reaper, command.Spec{Argv: argv, Env: env, Dir: r.cfg.Chdir, Streams: s, Run: r.id, OwnSlots: r.cfg.LauncherSlots, Links: r.links, Workers: len(a.workers)})

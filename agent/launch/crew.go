@@ -30,7 +30,6 @@ import (
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/report"
-	"github.com/musterhq/muster/agent/launch/stall"
 	"github.com/musterhq/muster/agent/launch/supervise"
 	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
@@ -106,8 +105,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		}
 	}
 	out, complaints := console.NewOutlet(r.streams.Out), console.NewOutlet(r.streams.Err)
-	a.progress = stall.New(r.cfg.Progress, planned.Ranks(), r.cfg.StragglerAfter)
-	r.exporter.Measure("progress", a.progress.Sample)
+	r.applyRules(a, planned.Ranks())
 	processes, err := r.processes(a, console.Named{Name: console.PlaceName(console.StandardOutput, r.streams.Out), To: out}, console.Named{Name: console.PlaceName(console.StandardError, r.streams.Err), To: complaints})
 	if err != nil {
 		return err

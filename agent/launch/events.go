@@ -4,6 +4,7 @@ package launch
 
 import (
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/musterhq/muster/agent/check"
@@ -14,6 +15,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/record"
 	"github.com/musterhq/muster/agent/outfile"
+	"github.com/musterhq/muster/agent/tracecontext"
 	"github.com/musterhq/muster/exec/build"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -27,6 +29,15 @@ func (r *runner) beginRecord() {
 	}
 	r.beginExport()
 	r.record.Note(event.RunStarted, build.Version(), r.cfg.Most())
+}
+
+// beginTrace finds the place of the run in a trace.
+func (r *runner) beginTrace() {
+	var err error
+	if r.trace, err = tracecontext.Start(os.Getenv); err != nil {
+		r.voice.Warn("%v", err)
+		r.voice.Hint("TRACEPARENT is 00-TRACE-SPAN-FLAGS, as W3C Trace Context defines it")
+	}
 }
 
 // endRecord completes the record with the result of the run, and copies it to the file of --events.

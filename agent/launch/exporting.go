@@ -12,12 +12,14 @@ import (
 
 	"github.com/musterhq/muster/agent/launch/export"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/exec/heed"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // beginExport starts agent-exporter if metrics or traces are wanted. The run does not need it.
 func (r *runner) beginExport() {
-	if !r.cfg.ServesMetrics() && !export.TracesWanted(os.Getenv) {
+	if !r.cfg.ServesMetrics() && !r.trace.Root.Valid() {
 		return
 	}
 	var args []string
@@ -37,8 +39,12 @@ func (r *runner) beginExport() {
 	r.record.Follow(r.exporter)
 }
 
-// exporterEnv returns the environment of agent-exporter: that of the launcher.
-func (r *runner) exporterEnv() []string { return os.Environ() }
+// exporterEnv returns the environment of agent-exporter: that of the launcher, with the ids of the run's
+// spans and the names of the job.
+func (r *runner) exporterEnv() []string {
+	job := []string{names.EnvJob + "=" + r.cfg.Job, names.EnvNamespace + "=" + r.cfg.Namespace}
+	return r.trace.Exporter(plan.WithAssignments(os.Environ(), job))
+}
 
 // hold takes signals and reaps children until release is called. release also ends agent-exporter. A
 // signal that comes meanwhile only ends the wait for it.

@@ -32,6 +32,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/agent/retry/rules"
+	"github.com/musterhq/muster/agent/tracecontext"
 	"github.com/musterhq/muster/exec/build"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
@@ -78,6 +79,7 @@ type means struct {
 	headway *headway.Reporter // nil: no server takes progress
 	// exporter gets the events for metrics and traces; nil: nobody asked for them.
 	exporter *export.Exporter
+	trace    tracecontext.Run
 	// container is the launcher's own in its pod; "": unknown, or there is no pod.
 	container string
 }
@@ -191,6 +193,7 @@ func (r *runner) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer r.place.Close()
+	r.beginTrace()
 	r.beginRecord()
 
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))

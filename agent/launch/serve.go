@@ -29,16 +29,18 @@ import (
 )
 
 // opener lets the broker open sessions on one worker's link, and counts them. It passes the number
-// of the attempt to them, because daemons pass their environment on to the ranks.
+// of the attempt and its trace context to them, because daemons pass their environment on to the
+// ranks.
 type opener struct {
 	link    *link.Link
 	tally   *tally.Tally
 	attempt int
+	trace   []string // the attempt's trace context, K=V each
 }
 
 // Open implements broker.Opener.
 func (o opener) Open(ctx context.Context, id string, spec wire.Spec, s broker.Streams) (broker.Session, error) {
-	spec.Env = append(spec.Env, names.EnvAttempt+"="+strconv.Itoa(o.attempt))
+	spec.Env = append(append(spec.Env, names.EnvAttempt+"="+strconv.Itoa(o.attempt)), o.trace...)
 	session, err := o.link.Open(ctx, id, spec, link.Streams{Stdin: s.Stdin, Stdout: s.Stdout, Stderr: s.Stderr})
 	if err != nil {
 		return nil, err
@@ -69,11 +71,11 @@ func (s *service) latest() plan.Plan {
 
 // set sets the workers of a plan and their links.
 func (s *service) set(planned plan.Plan, standings map[string]fleet.Standing, label func(string) string) {
-	hosts := &broker.Hosts{}
+	hosts, trace := &broker.Hosts{}, planned.Trace()
 	var known []string
 	for _, h := range planned.Hosts {
 		one := standings[h.Name]
-		hosts.Add(broker.Target{Name: h.Name, Opener: opener{one.Link, s.tally, planned.Attempt}}, h.Host, h.IP, one.Worker.Hostname)
+		hosts.Add(broker.Target{Name: h.Name, Opener: opener{one.Link, s.tally, planned.Attempt, trace}}, h.Host, h.IP, one.Worker.Hostname)
 		known = append(known, h.Host)
 	}
 	s.mu.Lock()

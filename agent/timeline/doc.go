@@ -3,6 +3,7 @@
 //	timeline.go  Build: from events to the spans of each worker
 //	state.go     what is known of a worker and of the run, and the phase that follows from it
 //	phase.go     the phases, each with a sentence
+//	live.go      the same spans while the run goes on, in bounded memory
 //	slowest.go   the slowest worker of each phase, and its cause
 //	tracker.go   Tracker: the phases of this moment, for a run that goes on
 //	text.go      the view for a terminal; json.go and chrome.go for programs

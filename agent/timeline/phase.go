@@ -48,6 +48,9 @@ func Table() []About {
 	}
 }
 
+// Shared reports whether the workers of a run enter and leave the phase together, as in About.
+func (p Phase) Shared() bool { return of(p).Shared }
+
 // of returns the entry of a phase.
 func of(p Phase) About {
 	for _, a := range Table() {

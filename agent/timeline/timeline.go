@@ -68,7 +68,14 @@ func (w *Worker) Spent() map[Phase]time.Duration {
 // created.
 func Build(events []event.Event, until time.Time) *Timeline {
 	events = lastRun(events)
-	slices.SortStableFunc(events, func(a, b event.Event) int { return a.Time.Compare(b.Time) })
+	slices.SortStableFunc(events, byTime)
+	return build(events, until)
+}
+
+func byTime(a, b event.Event) int { return a.Time.Compare(b.Time) }
+
+// build is Build for the sorted events of one run.
+func build(events []event.Event, until time.Time) *Timeline {
 	t := &Timeline{}
 	if len(events) == 0 {
 		return t

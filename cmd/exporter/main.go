@@ -3,6 +3,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,6 +16,8 @@ import (
 
 	"github.com/musterhq/muster/agent/exporter"
 	"github.com/musterhq/muster/agent/exporter/metrics"
+	"github.com/musterhq/muster/agent/exporter/traces"
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/exec/build"
 	"github.com/musterhq/muster/exec/names"
 )
@@ -48,11 +52,19 @@ func run(args []string, getenv func(string) string, in io.Reader, out, complaint
 	}
 	var sinks []exporter.Sink
 	if *address != "" {
-		m := metrics.New(getenv("TRACEPARENT"))
+		m := metrics.New(cmp.Or(getenv(names.EnvTraceParent), getenv("TRACEPARENT")))
 		sinks = append(sinks, m)
 		if _, err := m.Serve(*address); err != nil {
 			complain(complaints, err, "choose another --metrics-addr; this run has no metrics")
 		}
+	}
+	traced, err := traces.New(context.Background(), traces.Options{Warn: func(err error) { complain(complaints, err, "") }, Console: complaints})
+	var wrong *failure.Failure
+	switch {
+	case errors.As(err, &wrong):
+		complain(complaints, err, wrong.Hint())
+	case traced != nil:
+		sinks = append(sinks, traced)
 	}
 	if err := exporter.Run(in, exporter.FlushTime, sinks...); err != nil {
 		complain(complaints, err, "")

@@ -55,6 +55,8 @@ const (
 	EnvTrainerToken = "KUBEFLOW_TRAINER_SERVER_TOKEN"
 	// EnvAttempt is the number of the attempt, from 0.
 	EnvAttempt = "MUSTER_ATTEMPT"
+	// EnvTraceParent is the trace context of the run's own span, for the program that exports it.
+	EnvTraceParent = "MUSTER_TRACEPARENT"
 )
 
 // Paths inside the pods.

@@ -24,7 +24,7 @@ func leaf(path string) string {
 	if !ok {
 		return ""
 	}
-	for _, l := range []string{"exec/names", "exec/shortage", "agent/check", "agent/event", "agent/exporter", "agent/framework", "agent/goodput", "agent/group", "agent/lazyregexp", "agent/metrics", "agent/notice", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "agent/straggler", "agent/timeline", "agent/usage", "agent/trainer", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/api", "agent/controller", "agent/kubeflow", "agent/failure", "agent/submit", "agent/jobs", "agent/doctor", "agent/serve", "agent/outfile", "cmd", "test"} {
+	for _, l := range []string{"exec/names", "exec/shortage", "agent/check", "agent/event", "agent/exporter", "agent/framework", "agent/goodput", "agent/group", "agent/lazyregexp", "agent/metrics", "agent/notice", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "agent/straggler", "agent/timeline", "agent/tracecontext", "agent/usage", "agent/trainer", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/api", "agent/controller", "agent/kubeflow", "agent/failure", "agent/submit", "agent/jobs", "agent/doctor", "agent/serve", "agent/outfile", "cmd", "test"} {
 		if rest == l || strings.HasPrefix(rest, l+"/") {
 			return l
 		}
@@ -47,7 +47,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/goodput":    {"agent/event", "agent/timeline"},
 		"agent/straggler":  nil,
 		"agent/usage":      {"agent/straggler"},
-		"agent/exporter":   {"agent/event", "agent/retry", "agent/timeline"},
+		"agent/exporter":   {"agent/event", "agent/failure", "agent/retry", "agent/timeline", "agent/tracecontext", "exec"},
 		"agent/framework":  leaves,
 		"rendezvous":       leaves,
 		"exec":             leaves,
@@ -60,7 +60,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/retry":      leaves,
 		"agent/stacks":     {"exec", "agent/lazyregexp"},
 		"agent/group":      append([]string{"agent/framework", "exec"}, leaves...),
-		"agent/launch":     append([]string{"agent/check", "agent/event", "agent/failure", "agent/goodput", "agent/group", "agent/metrics", "agent/notice", "agent/outfile", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "agent/straggler", "agent/usage", "agent/trainer"}, roles...),
+		"agent/launch":     append([]string{"agent/check", "agent/event", "agent/failure", "agent/goodput", "agent/group", "agent/metrics", "agent/notice", "agent/outfile", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "agent/tracecontext", "agent/straggler", "agent/usage", "agent/trainer"}, roles...),
 		"agent/submit":     append([]string{"agent/api", "agent/failure", "agent/framework", "agent/progress", "agent/retry"}, leaves...),
 		"agent/jobs":       append([]string{"agent/api", "agent/failure", "agent/framework", "agent/metrics", "agent/outfile", "agent/usage", "exec"}, leaves...),
 		"agent/doctor":     append([]string{"agent/api", "agent/check", "agent/jobs"}, leaves...),
@@ -72,6 +72,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"cmd":              append([]string{"agent/event", "agent/exporter", "agent/goodput", "agent/kubeflow", "agent/launch", "agent/timeline", "agent/worker", "agent/join", "agent/metrics", "agent/outfile", "agent/progress", "agent/controller", "agent/api", "agent/check", "agent/doctor", "agent/failure", "agent/settings", "agent/submit", "agent/jobs", "agent/usage"}, roles...),
 		"agent/serve":      {"agent/api", "agent/framework", "agent/kubeflow", "exec/names"},
 	}
+	allowed["agent/tracecontext"] = leaves
 	for _, p := range list(t, module+"...") {
 		from := leaf(p.ImportPath)
 		if from == "test" {
@@ -128,6 +129,7 @@ func TestTheBarrierStandsAlone(t *testing.T) {
 func TestLibrariesAreImportedInFewPlaces(t *testing.T) {
 	homes := map[string][]string{
 		"github.com/hashicorp/go-plugin":       {"agent/framework"},
+		"go.opentelemetry.io":                  {"agent/exporter"},
 		"sigs.k8s.io/controller-runtime":       {"agent/controller", "agent/serve", "cmd"},
 		"github.com/prometheus/client_golang":  {"agent/controller", "agent/exporter"},
 		"k8s.io/client-go/kubernetes":          {},

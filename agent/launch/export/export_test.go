@@ -167,22 +167,6 @@ func TestFullQueueDropsAndCounts(t *testing.T) {
 	require.Empty(t, q.lines)
 }
 
-func TestTracesWanted(t *testing.T) {
-	for name, row := range map[string]struct {
-		env  map[string]string
-		want bool
-	}{
-		"nothing":                 {nil, false},
-		"an endpoint":             {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4317"}, true},
-		"an endpoint for traces":  {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://c:4317"}, true},
-		"an endpoint for metrics": {map[string]string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://c:4317"}, false},
-		"the SDK is disabled":     {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4317", "OTEL_SDK_DISABLED": "TRUE"}, false},
-		"the SDK is not disabled": {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4317", "OTEL_SDK_DISABLED": "1"}, true},
-	} {
-		require.Equal(t, row.want, TracesWanted(func(name string) string { return row.env[name] }), name)
-	}
-}
-
 func TestPath(t *testing.T) {
 	dir := t.TempDir()
 	self, err := os.Executable()

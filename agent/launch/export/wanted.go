@@ -5,19 +5,12 @@ package export
 import (
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/musterhq/muster/exec/names"
 )
 
 // Program is the name of the program, which is beside agent-launcher.
 const Program = "agent-exporter"
-
-// TracesWanted reports whether the environment asks for traces, by the variables of OpenTelemetry.
-func TracesWanted(getenv func(string) string) bool {
-	return (getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "") &&
-		!strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true")
-}
 
 // Path returns the path of the program: beside our own binary, with symbolic links resolved, or else
 // beside the agent. If there is none, it returns the first of these paths.

@@ -15,11 +15,12 @@ func (p Plan) Merge(env []string) (merged, warnings []string) {
 }
 
 // Settle returns the plan's variables without those that the user has set. The broker variable of
-// an outer launcher does not count as set by the user.
+// an outer launcher does not count as set by the user, and neither does the trace context of the
+// launcher itself. If --env has a trace context, the plan has none.
 func (p Plan) Settle(env []string) (set []framework.Var, warnings []string) {
 	var user []string
 	for _, kv := range env {
-		if !strings.HasPrefix(kv, names.EnvBroker+"=") {
+		if !strings.HasPrefix(kv, names.EnvBroker+"=") && !isTrace(kv) {
 			user = append(user, kv)
 		}
 	}
@@ -55,12 +56,12 @@ func WithAssignments(env, list []string) []string {
 	return WithVars(env, vars)
 }
 
-// WithoutMuster returns env without our own variables. Variables of an outer launcher, or of the
-// user's shell, are not meant for the worker.
+// WithoutMuster returns env without our own variables and without a trace context. Variables of an
+// outer launcher, or of the user's shell, are not meant for the worker.
 func WithoutMuster(env []string) []string {
 	var kept []string
 	for _, kv := range env {
-		if !strings.HasPrefix(kv, "MUSTER_") {
+		if !strings.HasPrefix(kv, "MUSTER_") && !isTrace(kv) {
 			kept = append(kept, kv)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/tracecontext"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
@@ -43,10 +44,11 @@ type Situation struct {
 	Broker   string // socket path
 	Agent    string // the agent's binary
 	Env      []string
-	Attempt  int    // number of the attempt, from 0
-	Port     int    // first port of the attempt
-	Store    string // worker with the rendezvous store of an elastic run; "": the first
-	First    int    // workers at the start of the attempt of an elastic run; 0: those of Ranked
+	Attempt  int                  // number of the attempt, from 0
+	Port     int                  // first port of the attempt
+	Store    string               // worker with the rendezvous store of an elastic run; "": the first
+	First    int                  // workers at the start of the attempt of an elastic run; 0: those of Ranked
+	Trace    tracecontext.Context // of the attempt; not valid: none
 
 	Plugins config.MakePlugin
 }
@@ -87,6 +89,7 @@ func Make(s Situation) (Plan, error) {
 	}
 	wordAgent(launch.Env, s.Agent)
 	plan.Vars = append(append(launch.Env, debugVars(s.Config)...), brokerVar(s.Broker), attemptVar(s.Attempt))
+	plan.Vars = append(plan.Vars, traceVars(s)...)
 	return plan, nil
 }
 
@@ -97,7 +100,7 @@ func byHand(s Situation, c framework.Cluster) []framework.Var {
 		wordAgent(launch.Env, s.Agent)
 		vars = append(launch.Env, vars...)
 	}
-	return vars
+	return append(vars, traceVars(s)...)
 }
 
 func brokerVar(path string) framework.Var {

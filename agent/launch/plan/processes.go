@@ -32,7 +32,7 @@ func (p Plan) withProcesses(s Situation, list []framework.Process) (Plan, error)
 			one.Rank = i // its position among the current workers changes
 		}
 		proc := Process{Label: labelOf(one), Worker: one.Worker, Rank: one.Rank, Role: one.Role, Argv: one.Argv, After: one.After, Part: one.Part,
-			ours: append(append(one.Env, debugVars(s.Config)...), attemptVar(s.Attempt))}
+			ours: slices.Concat(one.Env, debugVars(s.Config), []framework.Var{attemptVar(s.Attempt)}, traceVars(s))}
 		p.Processes = append(p.Processes, proc)
 	}
 	if err := s.Config.RanksShown(p.Ranks()); err != nil {

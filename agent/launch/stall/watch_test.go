@@ -43,7 +43,7 @@ func BenchmarkProgressRules(b *testing.B) {
 // TestSampleHasTheNumbersOfRules checks that a sample has what each group of each rule has captured, as
 // far as it is a number.
 func TestSampleHasTheNumbersOfRules(t *testing.T) {
-	w := New([]progress.Word{{Flag: "expect", Value: `step (\d+) loss (\S+)`}, {Flag: "within", Value: "10s"}, {Flag: "expect", Value: "alive"}, {Flag: "within", Value: "10s"}, {Flag: "expect", Value: `saved (\d+)`}, {Flag: "within", Value: "10s"}}, 1)
+	w := New([]progress.Word{{Flag: "expect", Value: `step (\d+) loss (\S+)`}, {Flag: "within", Value: "10s"}, {Flag: "expect", Value: "alive"}, {Flag: "within", Value: "10s"}, {Flag: "expect", Value: `saved (\d+)`}, {Flag: "within", Value: "10s"}}, 1, 0)
 	var s event.Sample
 	w.Sample(&s)
 	require.Empty(t, s.Progress)

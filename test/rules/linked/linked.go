@@ -78,14 +78,14 @@ func Binaries() []Binary {
 			Crypto:    []string{"crypto/hmac", "crypto/rand", "crypto/sha256"},
 		},
 		{
-			Name: "agent-launcher", Path: Module + "cmd/launcher", Packages: 426, Modules: 37,
+			Name: "agent-launcher", Path: Module + "cmd/launcher", Packages: 428, Modules: 37,
 			Forbidden: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/hashicorp/go-plugin", "github.com/gogo/protobuf", "net/rpc", "html/template",
 				"k8s.io/client-go/kubernetes", "k8s.io/client-go/informers", "sigs.k8s.io/controller-runtime", Module + "agent/controller", Module + "agent/serve"},
 		},
 		{
-			Name: "agent-exporter", Path: Module + "cmd/exporter", Packages: 255, Modules: 10,
+			Name: "agent-exporter", Path: Module + "cmd/exporter", Packages: 427, Modules: 30,
 			Forbidden: []string{"k8s.io", "sigs.k8s.io", "github.com/spf13", "github.com/hashicorp/go-plugin", "net/rpc", "html/template", Module + "exec", Module + "rendezvous", Module + "agent/launch", Module + "agent/controller"},
-			Except:    []string{Module + "exec/build", Module + "exec/names"},
+			Except:    []string{Module + "exec/build", Module + "exec/names", Module + "exec/shortage"},
 		},
 		{
 			Name: "controller", Path: Module + "cmd/controller", Packages: 860, Modules: 66,

@@ -21,13 +21,15 @@ const (
 	toCluster = launching + ", the verbs for jobs, `controller`"
 	pdsh      = "`pdsh`, which is the agent"
 	settled   = "every verb except `join`, `worker`, `rsh`, `ready`, `install`"
+	tracing   = "`agent run`"
+	exporting = "`agent-exporter`"
 	private   = launching + ", `join`, `worker`, `rsh`, `ready`"
 )
 
 // Own lists the variables that programs read from their own environment, except for variables of
 // settings that nothing reads by name. See agent/settings.
 func Own() []Read {
-	others := append(ofCluster(), ofShell()...)
+	others := slices.Concat(ofCluster(), ofShell(), ofTraces())
 	slices.SortFunc(others, func(a, b Read) int { return strings.Compare(a.Name, b.Name) })
 	return append(ofMuster(), others...)
 }
@@ -43,20 +45,21 @@ func ofMuster() []Read {
 		{"MUSTER_FAKE_WORKER", "`agent worker`, `doctor`", "", "", "says that a worker is a fake one; `agent run --fake` sets it", "agent/worker cmd/launcher"},
 		{"MUSTER_FORMAT", "`agent hosts`", "`openmpi`", "`--format`", "format of the list of workers", ""},
 		{"MUSTER_GRACE", "`agent join`, `run`, `env`, `hosts`", "", "`--grace`", "for a member of a LaunchJob: grace that its pod allows; a longer `--grace` is refused", "cmd/agent"},
-		{"MUSTER_JOB", "every verb except `rsh`, `ready`, `install`", "", "`--job`", "name of the job; where it is set, `muster.yaml` is not read by default", "cmd/agent cmd/launcher"},
+		{"MUSTER_JOB", "every verb except `rsh`, `ready`, `install`", "", "`--job`", "name of the job; where it is set, `muster.yaml` is not read by default", "agent/exporter/traces cmd/agent cmd/launcher"},
 		{"MUSTER_LOG_FORMAT", "`agent worker`, `join`, `rsh`, `ready`, `install`, `run`, `env`, `hosts`", "", "`--log-format`", "`json` makes each line of the log a JSON object", "cmd/agent cmd/launcher"},
 		{"MUSTER_MPI_DIR", launching, "`/etc/mpi`", "", "directory of `hostfile`, `kubexec.sh` and `discover_hosts.sh` in a launcher's pod", "cmd/launcher"},
-		{"MUSTER_NAMESPACE", "`agent join`, `run`, `env`, `hosts`", "the pod's own", "`--namespace`", "namespace of the job", "cmd/agent"},
+		{"MUSTER_NAMESPACE", "`agent join`, `run`, `env`, `hosts`", "the pod's own", "`--namespace`", "namespace of the job", "agent/exporter/traces cmd/agent"},
 		{"MUSTER_NAMESPACES", "`controller`", "all", "`--namespaces`", "namespaces that the controller serves, as in `a,b`", "cmd/controller"},
 		{"MUSTER_PODS", launching + ", `doctor`", "", "`--pods`", "names of the workers' pods, separated by commas", "cmd/launcher"},
 		{"MUSTER_POD_INDEX", "`agent join`", "the number at the end of the host name", "`--rank`", "index of the pod in a StatefulSet, from the downward API", "agent/join"},
-		{"MUSTER_POD_IP", "`agent join`, `run`, `env`, `hosts`", "the address of the host name", "", "address of the pod, from the downward API", "cmd/agent cmd/launcher"},
-		{"MUSTER_POD_NAME", "`agent join`, `worker`, `run`, `env`, `hosts`", "the host name", "", "name of the pod, from the downward API", "agent/worker cmd/agent cmd/launcher"},
-		{"MUSTER_POD_UID", settled, "", "", "uid of the pod, from the downward API; where it is set, `muster.yaml` is not read by default", "cmd/launcher"},
+		{"MUSTER_POD_IP", "`agent join`, `run`, `env`, `hosts`", "the address of the host name", "", "address of the pod, from the downward API", "agent/exporter/traces cmd/agent cmd/launcher"},
+		{"MUSTER_POD_NAME", "`agent join`, `worker`, `run`, `env`, `hosts`", "the host name", "", "name of the pod, from the downward API", "agent/exporter/traces agent/worker cmd/agent cmd/launcher"},
+		{"MUSTER_POD_UID", settled, "", "", "uid of the pod, from the downward API; where it is set, `muster.yaml` is not read by default", "agent/exporter/traces cmd/launcher"},
 		{"MUSTER_SESSION", "`agent run`", "", "", "session in which the launcher itself runs", "agent/launch/command"},
 		{"MUSTER_SLOTS", "`agent worker`, `join`, `run`, `env`, `hosts`", "", "`--slots`", "number of slots that a worker reports", "cmd/agent"},
 		{"MUSTER_TERMINATION_LOG", "`agent join`, " + launching, "`/dev/termination-log`", "", "file for the termination message; empty for `join`: none", "cmd/agent cmd/launcher"},
 		{"MUSTER_TOKEN", "`agent join`", "", "", "token of the job, unless `--token-file` is given; the command does not get it", "agent/join cmd/agent"},
+		{"MUSTER_TRACEPARENT", exporting, "", "", "trace context of the run's own span; `agent run` sets it", "agent/tracecontext cmd/exporter"},
 		{"MUSTER_WORKER", "`agent worker`, `join`, `env`, `hosts`, `doctor`", "`MUSTER_POD_NAME`", "", "name of the worker, which its processes get", "agent/launch/show agent/worker cmd/launcher"},
 	}
 }
@@ -91,9 +94,6 @@ func ofShell() []Read {
 		{"I_MPI_ROOT", launching, "", "", "shows an Intel MPI, for a warning about workers with different slots", "agent/framework"},
 		{"LOGNAME", pdsh, "`root`", "", "user, if `USER` is not set", "exec/rsh/pdsh"},
 		{"NO_COLOR", colored, "", "`--color`", "any value: no colors", "exec/names"},
-		{"OTEL_EXPORTER_OTLP_ENDPOINT", "`agent run`", "", "", "URL of a collector; starts `agent-exporter`", "agent/launch/export"},
-		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "`agent run`", "`OTEL_EXPORTER_OTLP_ENDPOINT`", "", "the same for traces only", "agent/launch/export"},
-		{"OTEL_SDK_DISABLED", "`agent run`", "`false`", "", "`true`: no traces", "agent/launch/export"},
 		{"PATH", "`agent run`, `join`, `worker`", "", "", "directories of the command, and of programs that show stacks", "agent/launch/command agent/launch/files exec/proc exec/stacks"},
 		{"PDSH_RCMD_TYPE", pdsh, "`ssh`", "`pdsh -R`", "way to a host; `exec` is refused", "exec/rsh/pdsh"},
 		{"PET_MAX_RESTARTS", "`agent run`", "0", "", "above 0 on a worker: an exit code of 0 of torchrun counts even if a rank failed", "agent/framework"},
@@ -101,11 +101,29 @@ func ofShell() []Read {
 		{"SHELL", launching, "", "", "if it is empty and the user has no passwd entry, mpirun gets `/bin/bash`", "agent/framework"},
 		{"TERM", "`agent run`, `logs`, `submit`", "", "", "`dumb`: no colors, and no line that is rewritten", "cmd/launcher exec/names rendezvous"},
 		{"TMPDIR", private, "`/tmp`", "", "directory of temporary files", "agent/framework agent/worker exec/rundir"},
-		{"TRACEPARENT", "`agent-exporter`", "", "", "trace context of the run, for exemplars of metrics", "cmd/exporter"},
 		{"USER", pdsh, "`LOGNAME`", "`pdsh -l`", "user on the workers", "exec/rsh/pdsh"},
 		{"WCOLL", pdsh, "", "`pdsh -w`", "file with hosts", "exec/rsh/pdsh"},
 		{"WORLD_SIZE", launching + ", `join`", "", "", "refused for PyTorch if it is no multiple of `--procs-per-worker`", "agent/framework"},
 		{"XDG_RUNTIME_DIR", private, "", "", "candidate for the private directory", "exec/rundir"},
+	}
+}
+
+// ofTraces lists those of OpenTelemetry and of W3C Trace Context. OpenTelemetry's SDK reads more, in
+// agent-exporter only.
+func ofTraces() []Read {
+	const both, lib, here = tracing + ", " + exporting, "agent/exporter/traces", "agent/tracecontext"
+	return []Read{
+		{"OTEL_EXPORTER_OTLP_ENDPOINT", both, "", "", "URL of the collector of traces: see [Traces](../guides/traces.md)", lib + " " + here},
+		{"OTEL_EXPORTER_OTLP_PROTOCOL", exporting, "`http/protobuf`", "", "`grpc` or `http/protobuf`", lib},
+		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", both, "`OTEL_EXPORTER_OTLP_ENDPOINT` with `/v1/traces`", "", "URL that gets the traces", lib + " " + here},
+		{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", exporting, "`OTEL_EXPORTER_OTLP_PROTOCOL`", "", "the same for traces only", lib},
+		{"OTEL_PROPAGATORS", both, "`tracecontext,baggage`", "", "without `tracecontext`, a `TRACEPARENT` of the caller is left alone", here},
+		{"OTEL_SDK_DISABLED", both, "", "", "`true`: no traces", here},
+		{"OTEL_TRACES_EXPORTER", both, "`otlp` if an endpoint is set", "", "`otlp`, `console` or `none`", lib + " " + here},
+		{"OTEL_TRACES_SAMPLER", both, "`parentbased_always_on`", "", "which runs are recorded", here},
+		{"OTEL_TRACES_SAMPLER_ARG", both, "1", "", "share of the runs that are recorded", here},
+		{"TRACEPARENT", both, "", "", "trace context of the caller, whose trace the run joins", here + " cmd/exporter"},
+		{"TRACESTATE", both, "", "", "the state that belongs to `TRACEPARENT`", here},
 	}
 }
 
