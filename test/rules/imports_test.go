@@ -47,7 +47,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/goodput":    {"agent/event", "agent/timeline"},
 		"agent/straggler":  nil,
 		"agent/usage":      {"agent/straggler"},
-		"agent/exporter":   {"agent/event", "agent/failure", "agent/retry", "agent/timeline", "agent/tracecontext", "exec"},
+		"agent/exporter":   {"agent/event", "agent/failure", "agent/goodput", "exec/names", "agent/retry", "agent/timeline", "agent/tracecontext", "exec"},
 		"agent/framework":  leaves,
 		"rendezvous":       leaves,
 		"exec":             leaves,

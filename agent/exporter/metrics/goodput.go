@@ -4,71 +4,42 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/event"
-	"github.com/musterhq/muster/agent/timeline"
+	"github.com/musterhq/muster/agent/goodput"
 )
 
-// Goodput says what the time of all workers was spent on.
-type Goodput interface {
-	// Take takes the next event.
-	Take(e event.Event)
-	// Spent returns the time of each class until now.
-	Spent(now time.Time) map[string]time.Duration
+// mostKept bounds the events that an account of a run keeps in memory: 200 attempts of 1,000 workers, in
+// about 30 MB. A run with more has no goodput here.
+const mostKept = 200_000
+
+// spending accounts for the time of the workers while a run goes on.
+type spending struct {
+	reader *goodput.Reader // nil: there were too many events
+	taken  int
 }
 
-// Classes of time.
-const (
-	classProductive = "productive"
-	classStarting   = "starting"
-	classGone       = "gone"
-	classUnknown    = "unknown"
-)
+func (s *spending) take(e event.Event) {
+	if s.reader == nil || e.Kind == event.Sampled {
+		return
+	}
+	if s.taken++; s.taken > mostKept {
+		s.reader = nil
+		return
+	}
+	s.reader.Take(e)
+}
+
+// until returns the account of the run until now, or nil if it is unknown.
+func (s *spending) until(now time.Time) goodput.Account {
+	if s.reader == nil || s.taken == 0 {
+		return nil
+	}
+	return s.reader.Account(now)
+}
 
 // classes lists the values of the label class.
-func classes() []string {
-	return []string{"queued", "pulling", classStarting, "checking", classProductive, "stalled", "saving", "lost", "restarting", "spare", "ending", classGone, classUnknown}
-}
-
-// isCounted reports whether the ratio counts a class.
-func isCounted(class string) bool { return class != classGone && class != classUnknown }
-
-// byPhase is the Goodput that phases alone tell: an attempt that runs is productive.
-type byPhase struct{ live *timeline.Tracker }
-
-// Take implements Goodput. The owner of live gives it the events.
-func (byPhase) Take(event.Event) {}
-
-// Spent implements Goodput.
-func (b byPhase) Spent(now time.Time) map[string]time.Duration {
-	spent := map[string]time.Duration{}
-	for phase, took := range b.live.Spent(now) {
-		spent[classOf(phase)] += took
+func classes() (all []string) {
+	for _, a := range goodput.Table() {
+		all = append(all, string(a.Class))
 	}
-	return spent
-}
-
-// classOf returns the class of a phase.
-func classOf(p timeline.Phase) string {
-	switch p {
-	case timeline.Running:
-		return classProductive
-	case timeline.Linking, timeline.Waiting:
-		return classStarting
-	case timeline.Lost:
-		return classGone
-	}
-	return string(p)
-}
-
-// ratio returns the productive share of the time that counts. It returns false if none does.
-func ratio(seconds map[string]float64) (share float64, ok bool) {
-	all := 0.0
-	for class, s := range seconds {
-		if isCounted(class) {
-			all += s
-		}
-	}
-	if all <= 0 {
-		return 0, false
-	}
-	return seconds[classProductive] / all, true
+	return all
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/musterhq/muster/agent/event"
+	"github.com/musterhq/muster/agent/goodput"
 	"github.com/musterhq/muster/agent/retry/rules"
 	"github.com/musterhq/muster/agent/timeline"
 )
@@ -35,7 +36,7 @@ type Metrics struct {
 // run is what is known of the run.
 type run struct {
 	live    *timeline.Tracker
-	goodput Goodput
+	spent   spending
 	version string
 	wanted  int
 	ended   time.Time // zero: the run goes on
@@ -47,14 +48,13 @@ type run struct {
 	stalls   int
 	missing  int // events
 	sample   event.Sample
-	seconds  map[string]float64 // by class, so that no counter shrinks
 }
 
 // New returns the Metrics of a run that has not begun. parent is the W3C trace context of the run, as in
 // TRACEPARENT; "": none.
 func New(parent string) *Metrics {
 	m := &Metrics{registry: prometheus.NewPedanticRegistry(), descs: map[string]*prometheus.Desc{}, now: time.Now,
-		run: run{cut: map[string]time.Time{}, attempts: map[string]int{}, seconds: map[string]float64{}}}
+		run: run{cut: map[string]time.Time{}, attempts: map[string]int{}, spent: spending{reader: goodput.NewReader()}}}
 	if id := traceID(parent); id != "" {
 		m.trace = prometheus.Labels{"trace_id": id}
 	}
@@ -68,7 +68,6 @@ func New(parent string) *Metrics {
 			m.observe(m.phases.WithLabelValues(string(s.Phase)), s.Took())
 		}
 	})
-	m.goodput = byPhase{m.live}
 	for _, a := range Table() {
 		if a.Type != Histogram {
 			m.descs[a.Name] = prometheus.NewDesc(a.Name, a.Help, a.Labels, nil)
@@ -98,7 +97,7 @@ func (m *Metrics) Take(e event.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.live.Take(e)
-	m.goodput.Take(e)
+	m.spent.take(e)
 	switch e.Kind {
 	case event.RunStarted:
 		m.version, m.wanted = e.Detail, e.Count
@@ -171,12 +170,13 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	for n, value := range m.numbers() {
 		set(nameProgress, value, n.rule, strconv.Itoa(n.group))
 	}
-	share, isKnown := m.spend()
-	for _, class := range classes() {
-		set(nameSeconds, m.seconds[class], class)
-	}
-	if isKnown {
-		set(nameRatio, share)
+	if spent := m.spent.until(m.until()); spent != nil {
+		for _, class := range classes() {
+			set(nameSeconds, spent[goodput.Class(class)], class)
+		}
+		if share, ok := spent.Ratio(); ok {
+			set(nameRatio, share)
+		}
 	}
 	set(nameOutput, float64(m.sample.OutputBytes))
 	set(nameBuffered, float64(m.sample.BufferedBytes))
@@ -214,24 +214,12 @@ func (m *Metrics) numbers() map[number]float64 {
 	return found
 }
 
-// spend updates the seconds by class, and returns the productive share. A Goodput may move time to
-// another class later, which a counter cannot follow, and the share can.
-func (m *Metrics) spend() (share float64, isKnown bool) {
-	now := m.now()
+// until returns the end of the time to account for: now, or the end of the run.
+func (m *Metrics) until() time.Time {
 	if !m.ended.IsZero() {
-		now = m.ended
+		return m.ended
 	}
-	current := map[string]float64{}
-	for class, took := range m.goodput.Spent(now) {
-		if !slices.Contains(classes(), class) {
-			class = classUnknown
-		}
-		current[class] += took.Seconds()
-	}
-	for class, seconds := range current {
-		m.seconds[class] = max(m.seconds[class], seconds)
-	}
-	return ratio(current)
+	return m.now()
 }
 
 // traceID returns the trace id of a W3C trace context, or "" if the text is none.

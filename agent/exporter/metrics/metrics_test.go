@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/event"
-	"github.com/musterhq/muster/agent/timeline"
+	"github.com/musterhq/muster/agent/goodput"
 )
 
 const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -125,9 +123,9 @@ func TestARunWithARestart(t *testing.T) {
 		total += s
 	}
 	require.InDelta(t, 4*wall, total, wall, "of four workers, one of which ended early")
-	require.Greater(t, spent[classProductive], spent["restarting"])
+	require.Greater(t, spent["productive"], spent["restarting"])
 	require.Greater(t, spent["spare"], 0.5)
-	require.InDelta(t, spent[classProductive]/(total-spent[classGone]-spent[classUnknown]), values(t, m, nameRatio)[""], 1e-9)
+	require.InDelta(t, spent["productive"]/(total-spent["gone"]-spent["unknown"]), values(t, m, nameRatio)[""], 1e-9)
 }
 
 // TestEveryMetricOfTheTableIsServed checks that the table, from which the reference page is generated,
@@ -281,30 +279,43 @@ func TestSamplesReplaceOneAnother(t *testing.T) {
 	require.Equal(t, map[string]float64{"": 9}, values(t, m, nameOutput))
 }
 
-func TestClassesOfPhases(t *testing.T) {
-	for _, state := range states() {
-		require.True(t, slices.Contains(classes(), classOf(timeline.Phase(state))), state)
-	}
-	_, ok := ratio(map[string]float64{classUnknown: 5})
-	require.False(t, ok, "nothing is known")
-	share, _ := ratio(map[string]float64{classProductive: 3, classStarting: 1, classGone: 9})
-	require.Equal(t, "0.75", strconv.FormatFloat(share, 'g', -1, 64))
-}
-
-// moved is a Goodput that finds out that productive time was lost.
-type moved struct{ lost time.Duration }
-
-func (*moved) Take(event.Event) {}
-func (g *moved) Spent(time.Time) map[string]time.Duration {
-	return map[string]time.Duration{classProductive: 10*time.Second - g.lost, "lost": g.lost, "of a newer release": time.Second}
-}
-
-// TestTimeThatMovesToAnotherClass checks that no counter shrinks then, and that the share follows.
+// TestTimeThatMovesToAnotherClass checks that the work of an attempt that fails becomes unknown, and that
+// it is lost if no checkpoint was written.
 func TestTimeThatMovesToAnotherClass(t *testing.T) {
-	m, g := New(""), &moved{}
-	m.goodput = g
-	require.Equal(t, map[string]float64{"": 1}, values(t, m, nameRatio))
-	g.lost = 4 * time.Second
-	require.Equal(t, map[string]float64{classProductive: 10, "lost": 4, classUnknown: 1}, values(t, m, nameSeconds))
-	require.Equal(t, map[string]float64{"": 0.6}, values(t, m, nameRatio))
+	now := time.Unix(1e9, 0)
+	m := New("")
+	m.now = func() time.Time { return now }
+	take := func(after time.Duration, kind event.Kind, worker string) {
+		now = now.Add(after)
+		e := event.Event{Time: now, Kind: kind, Worker: worker, Rank: event.NoRank}
+		if kind == event.AttemptEnded {
+			e.Count = 1
+		}
+		m.Take(e)
+	}
+	require.Empty(t, values(t, m, nameRatio), "nothing is known")
+	take(0, event.RunStarted, "")
+	take(0, event.PodCreated, "w-0")
+	take(0, event.ContainerStarted, "w-0")
+	take(0, event.Linked, "w-0")
+	take(time.Second, event.CommandStarted, "w-0")
+	now = now.Add(9 * time.Second)
+	require.InDelta(t, 9, values(t, m, nameSeconds)["productive"], 1e-9)
+	require.Equal(t, map[string]float64{"": 0.9}, values(t, m, nameRatio))
+	take(0, event.Unsaved, "")
+	take(0, event.AttemptEnded, "")
+	take(0, event.RunEnded, "")
+	now = now.Add(time.Hour)
+	require.InDelta(t, 9, values(t, m, nameSeconds)["lost"], 1e-9)
+	require.Equal(t, map[string]float64{"": 0}, values(t, m, nameRatio))
+}
+
+// TestTooManyEventsForAnAccount checks that memory is bounded, and that the goodput is missing then, not
+// wrong.
+func TestTooManyEventsForAnAccount(t *testing.T) {
+	s := spending{reader: goodput.NewReader()}
+	for range mostKept + 1 {
+		s.take(event.Event{Time: time.Unix(1e9, 0), Kind: event.Restart, Rank: event.NoRank})
+	}
+	require.Nil(t, s.until(time.Unix(1e9, 0)))
 }

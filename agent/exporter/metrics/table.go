@@ -49,7 +49,7 @@ const (
 	nameRestarts  = "muster_restarts_total"
 	nameStalls    = "muster_stalls_total"
 	nameProgress  = "muster_progress"
-	nameSeconds   = "muster_goodput_seconds_total"
+	nameSeconds   = "muster_goodput_seconds"
 	nameRatio     = "muster_goodput_ratio"
 	nameOutput    = "muster_output_bytes_total"
 	nameBuffered  = "muster_output_buffered_bytes"
@@ -70,7 +70,7 @@ func Table() []About {
 		{Name: nameRestarts, Type: Counter, Help: "Restarts of the command."},
 		{Name: nameStalls, Type: Counter, Help: "Hangs and broken progress rules that were reported."},
 		{Name: nameProgress, Type: Gauge, Labels: []string{"rule", "group"}, Most: mostNumbers, Help: "Largest number that a group of an --expect rule has captured in this attempt; updated every 15 seconds."},
-		{Name: nameSeconds, Type: Counter, Labels: []string{"class"}, Values: classes(), Help: "Seconds of all workers together, by what they were spent on."},
+		{Name: nameSeconds, Type: Gauge, Labels: []string{"class"}, Values: classes(), Help: "Seconds of all workers together, by what they were spent on. Productive time becomes lost when its attempt fails."},
 		{Name: nameRatio, Type: Gauge, Help: "Productive share of the workers' time, from 0 to 1, without the classes gone and unknown."},
 		{Name: nameOutput, Type: Counter, Help: "Bytes of output of processes on the workers that have reached the launcher; updated every 15 seconds."},
 		{Name: nameBuffered, Type: Gauge, Help: "Bytes of output that the launcher holds because nothing has read them yet; updated every 15 seconds."},

@@ -65,7 +65,8 @@ func one() []row {
 		{"Workers", []panel{
 			{"Workers by state", "What workers do or wait for, as in agent timeline.", stacked, "short", []query{{`sum by (state) (` + in("muster_workers") + `) > 0`, "{{state}}"}}},
 			{"Waiting workers by reason", "Workers that are not ready.", stacked, "short", []query{{`sum by (reason) (` + in("muster_workers_waiting") + `)`, "{{reason}}"}}},
-			{"Time by class", "What the time of all workers was spent on: seconds of workers in each second.", stacked, "short", []query{{`sum by (class) (` + over("rate", "muster_goodput_seconds_total") + `)`, "{{class}}"}}},
+			{"Time by class", "What the time of all workers was spent on, as shares of the time so far.", stacked, "percentunit",
+				[]query{{`sum by (class) (` + in("muster_goodput_seconds") + `) / ignoring (class) group_left sum(` + in("muster_goodput_seconds") + `)`, "{{class}}"}}},
 			{"Phases of launches and restarts", "Median of the time that a worker spent in each phase.", lines, "s",
 				[]query{{`histogram_quantile(0.5, sum by (le, phase) (` + in("muster_launch_phase_seconds_bucket") + `))`, "{{phase}}"}}},
 		}},
