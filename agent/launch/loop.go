@@ -69,5 +69,6 @@ func (r *runner) decide(ctx context.Context, a *attempt) retry.Decision {
 	tried.Words = strings.TrimPrefix(r.epilogue, "\n")
 	r.report.Attempts = append(r.report.Attempts, tried)
 	r.record.Note(event.AttemptEnded, tried.Why, tried.Code)
+	r.archive.End(tried.Code, tried.Why)
 	return d
 }

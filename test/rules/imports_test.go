@@ -24,7 +24,7 @@ func leaf(path string) string {
 	if !ok {
 		return ""
 	}
-	for _, l := range []string{"exec/names", "exec/shortage", "agent/check", "agent/event", "agent/framework", "agent/group", "agent/lazyregexp", "agent/metrics", "agent/notice", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "agent/timeline", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/api", "agent/controller", "agent/kubeflow", "agent/failure", "agent/submit", "agent/jobs", "agent/doctor", "agent/serve", "agent/outfile", "cmd", "test"} {
+	for _, l := range []string{"exec/names", "exec/shortage", "agent/archive", "agent/check", "agent/event", "agent/framework", "agent/group", "agent/lazyregexp", "agent/metrics", "agent/notice", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "agent/timeline", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/api", "agent/controller", "agent/kubeflow", "agent/failure", "agent/submit", "agent/jobs", "agent/doctor", "agent/serve", "agent/outfile", "cmd", "test"} {
 		if rest == l || strings.HasPrefix(rest, l+"/") {
 			return l
 		}
@@ -40,6 +40,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"exec/shortage":    nil,
 		"agent/settings":   append([]string{"agent/retry"}, leaves...),
 		"agent/failure":    append([]string{"agent/settings"}, leaves...),
+		"agent/archive":    nil,
 		"agent/check":      append([]string{"agent/failure", "exec"}, leaves...),
 		"agent/event":      {"exec/names"},
 		"agent/timeline":   {"agent/event"},
@@ -55,7 +56,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/retry":      leaves,
 		"agent/stacks":     {"exec", "agent/lazyregexp"},
 		"agent/group":      append([]string{"agent/framework", "exec"}, leaves...),
-		"agent/launch":     append([]string{"agent/check", "agent/event", "agent/failure", "agent/group", "agent/metrics", "agent/notice", "agent/outfile", "agent/progress", "agent/retry", "agent/settings", "agent/stacks"}, roles...),
+		"agent/launch":     append([]string{"agent/archive", "agent/check", "agent/event", "agent/failure", "agent/group", "agent/metrics", "agent/notice", "agent/outfile", "agent/progress", "agent/retry", "agent/settings", "agent/stacks"}, roles...),
 		"agent/submit":     append([]string{"agent/api", "agent/failure", "agent/framework", "agent/progress", "agent/retry"}, leaves...),
 		"agent/jobs":       append([]string{"agent/api", "agent/failure", "agent/framework", "agent/metrics", "agent/outfile", "exec"}, leaves...),
 		"agent/doctor":     append([]string{"agent/api", "agent/check", "agent/jobs"}, leaves...),
@@ -64,7 +65,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/api":        nil,
 		"agent/controller": {"agent/api", "agent/framework", "exec/names", "agent/serve", "agent/settings", "rendezvous"},
 		"agent/kubeflow":   {"agent/api", "agent/framework", "agent/lazyregexp", "exec/names"},
-		"cmd":              append([]string{"agent/event", "agent/kubeflow", "agent/launch", "agent/timeline", "agent/worker", "agent/join", "agent/metrics", "agent/outfile", "agent/progress", "agent/controller", "agent/api", "agent/check", "agent/doctor", "agent/failure", "agent/settings", "agent/submit", "agent/jobs"}, roles...),
+		"cmd":              append([]string{"agent/archive", "agent/event", "agent/kubeflow", "agent/launch", "agent/timeline", "agent/worker", "agent/join", "agent/metrics", "agent/outfile", "agent/progress", "agent/controller", "agent/api", "agent/check", "agent/doctor", "agent/failure", "agent/settings", "agent/submit", "agent/jobs"}, roles...),
 		"agent/serve":      {"agent/api", "agent/framework", "agent/kubeflow", "exec/names"},
 	}
 	for _, p := range list(t, module+"...") {
