@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -112,4 +113,38 @@ func plainName(id string) string {
 		}
 		return '_'
 	}, id)
+}
+
+// DirOf returns the directory that has an index which was opened in dir. That is the one with that name
+// below dir if a later run has begun there, as after a launcher that was taken for dead.
+func DirOf(dir string, index *os.File, name string) string {
+	own, err := index.Stat()
+	if err != nil {
+		return dir
+	}
+	below := filepath.Join(dir, name)
+	for _, one := range []string{dir, below} {
+		if there, err := os.Stat(filepath.Join(one, IndexName)); err == nil && os.SameFile(own, there) {
+			return one
+		}
+	}
+	return dir
+}
+
+// Listed returns the name of the run and the names of the files that complete lines of an index list.
+// Only the first line of an index has a name.
+func Listed(lines []byte) (name string, files []string) {
+	for line := range bytes.Lines(lines) {
+		var r record
+		if json.Unmarshal(line, &r) != nil {
+			continue
+		}
+		switch {
+		case r.Kind == kindRun && name == "":
+			name = asideName(r)
+		case r.Kind == kindFile && isPlain(r.File):
+			files = append(files, r.File)
+		}
+	}
+	return name, files
 }

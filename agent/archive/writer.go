@@ -152,22 +152,8 @@ func (w *Writer) open(name string) (*file, int64, error) {
 	return &file{to: f, of: w, name: name, size: size, begins: true, noted: time.Now()}, size, nil
 }
 
-// current returns the directory that has the index of this run. That is another one if a later run has
-// begun in the same directory, as after a launcher that was taken for dead.
-func (w *Writer) current() string {
-	own, err := w.index.Stat()
-	if err != nil {
-		return w.dir
-	}
-	if there, err := os.Stat(filepath.Join(w.dir, IndexName)); err == nil && os.SameFile(own, there) {
-		return w.dir
-	}
-	below := filepath.Join(w.dir, w.aside)
-	if there, err := os.Stat(filepath.Join(below, IndexName)); err == nil && os.SameFile(own, there) {
-		return below
-	}
-	return w.dir
-}
+// current returns the directory that has the files of this run now.
+func (w *Writer) current() string { return DirOf(w.dir, w.index, w.aside) }
 
 // note appends a line to the index.
 func (w *Writer) note(r record) error {

@@ -124,6 +124,7 @@ func TestTheBarrierStandsAlone(t *testing.T) {
 func TestLibrariesAreImportedInFewPlaces(t *testing.T) {
 	homes := map[string][]string{
 		"github.com/hashicorp/go-plugin":       {"agent/framework"},
+		"github.com/minio/minio-go":            {"agent/archive"},
 		"sigs.k8s.io/controller-runtime":       {"agent/controller", "agent/serve", "cmd"},
 		"k8s.io/client-go/kubernetes":          {},
 		"k8s.io/client-go/tools/remotecommand": {"exec"},

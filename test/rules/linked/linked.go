@@ -79,7 +79,7 @@ func Binaries() []Binary {
 		},
 		{
 			Name: "agent-launcher", Path: Module + "cmd/launcher", Packages: 423, Modules: 37,
-			Forbidden: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/hashicorp/go-plugin", "github.com/gogo/protobuf", "net/rpc", "html/template",
+			Forbidden: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/hashicorp/go-plugin", "github.com/gogo/protobuf", "github.com/minio", "net/rpc", "html/template",
 				"k8s.io/client-go/kubernetes", "k8s.io/client-go/informers", "sigs.k8s.io/controller-runtime", Module + "agent/controller", Module + "agent/serve"},
 		},
 		{
