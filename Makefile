@@ -280,7 +280,7 @@ test: deps lint unit fake-part ## all tests without a cluster: lint, unit, a fif
 # Every suite. Suites that need an idle machine come last.
 NIGHTLY := lint unit fake below fake-cells fake-held fake-pauses fake-polls fake-culprit care killed conform errno pid1 fault skew model convert size \
 	e2e preflight e2e-convert e2e-install e2e-release release-check e2e-care e2e-fault e2e-python e2e-paste e2e-examples e2e-pipelines e2e-gang e2e-kubeflow heal frameworks e2e-scale timeline \
-	soak stall fuzz traces fake-speed rules-cost bench
+	s3 soak stall fuzz traces fake-speed rules-cost bench
 
 .PHONY: nightly
 nightly: ## run suites that have not passed here; summary in out/nightly
@@ -481,6 +481,10 @@ errno: build ## run 900 jobs with failing system calls: out/errno.json (root)
 .PHONY: stall
 stall: build ## 64 MiB of output not read for 90 s; a full spool (root)
 	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) -C test/lab test -tags soak -count=1 -timeout 20m -v ./soak -run '^TestStall$$'
+
+.PHONY: s3
+s3: ## copy the output of a run to a real S3 server and back
+	@$(LAB) s3
 
 .PHONY: soak
 soak: build ## run a session for an hour: silent losses, rotated tokens

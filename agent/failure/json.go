@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"time"
 )
@@ -39,4 +40,15 @@ func (j JSONLines) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// JSONHandler returns a handler for a debug log whose lines have the same keys as those of JSONLines:
+// level in small letters, time, msg, and then those of the log.
+func JSONHandler(out io.Writer, least slog.Leveler) slog.Handler {
+	return slog.NewJSONHandler(out, &slog.HandlerOptions{Level: least, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		if len(groups) == 0 && a.Key == slog.LevelKey {
+			a.Value = slog.StringValue(strings.ToLower(a.Value.String()))
+		}
+		return a
+	}})
 }

@@ -9,6 +9,7 @@
 //	stream.go    a log, line by line, through as many connections as needed
 //	podlog.go    the log of one container of one pod
 //	which.go     selects whose logs to read; ranked.go picks one rank's lines
+//	archived.go  where the output of ranks is if it is not in a log
 //	logs.go      the logs of a job's pods, as lines; printer.go writes them
 //	attend.go    a job from its start to its end: wait, logs, metrics (gauge.go)
 //	list.go      tables and descriptions of jobs: describe.go, top.go, columns.go, table.go

@@ -34,8 +34,10 @@ type Logs struct {
 	Follow    bool   // until the job has ended and everything is read
 	Tail      int    // existing lines to read from each pod; 0: all
 	Since     time.Time
-	Emit      func(Line) error // calls do not overlap
-	Say       func(format string, args ...any)
+	// Match reports whether a line is wanted; nil: all are. Tail counts only these.
+	Match func(line []byte) bool
+	Emit  func(Line) error // calls do not overlap
+	Say   func(format string, args ...any)
 }
 
 // followed is the state of reading the logs of a job.
@@ -148,6 +150,10 @@ func (f *followed) ask(ctx context.Context, p *patience) error {
 
 // begin returns an error if the job can never have what was selected.
 func (f *followed) begin(ctx context.Context, job *v1alpha1.LaunchJob) error {
+	kept, isKept := archiveOf(job)
+	if isKept && f.Which == (Which{}) {
+		f.Say("%s writes the output of its ranks to %s", f.Job, kept.place())
+	}
 	if err := f.Which.check(f.API, job); err != nil || f.Which.Rank == nil {
 		return err
 	}
@@ -158,7 +164,7 @@ func (f *followed) begin(ctx context.Context, job *v1alpha1.LaunchJob) error {
 		return nil
 	}
 	f.ranked = newRanked(job, *f.Which.Rank)
-	if *f.Which.Rank < ranks(job) {
+	if isKept || *f.Which.Rank < ranks(job) {
 		return nil
 	}
 	return f.beyond(ctx, job)
@@ -177,7 +183,7 @@ func (f *followed) beyond(ctx context.Context, job *v1alpha1.LaunchJob) error {
 			continue
 		}
 		source := podLog{f.API, m.pod.Name, m.container(""), m.pod.UID}
-		s, err := probe.stream(ctx, source, time.Time{}, 0, func(time.Time, []byte) error { return nil })
+		s, err := pickStream(ctx, source, time.Time{}, 0, probe.pick, func(time.Time, []byte) error { return nil })
 		if err == nil {
 			err = source.read(ctx, s, false, patience{quiet: true, say: f.Say})
 		}
@@ -259,8 +265,8 @@ func (f *followed) read(ctx context.Context, source podLog, m jobPod, single boo
 	}
 	var err error
 	s := newStream(source, f.Since, f.Tail, emit)
-	if f.ranked != nil {
-		s, err = f.ranked.stream(ctx, source, f.Since, f.Tail, emit)
+	if f.ranked != nil || f.Match != nil {
+		s, err = pickStream(ctx, source, f.Since, f.Tail, f.pick, emit)
 	}
 	say := func(format string, args ...any) {
 		f.mu.Lock() // not in the middle of a line
@@ -289,14 +295,34 @@ func (f *followed) read(ctx context.Context, source podLog, m jobPod, single boo
 	f.cancel()
 }
 
+// pick returns the text of a line that is wanted.
+func (f *followed) pick(line []byte) (text []byte, ok bool) {
+	text, ok = line, true
+	if f.ranked != nil {
+		text, ok = f.ranked.pick(line)
+	}
+	if ok && f.Match != nil && !f.Match(text) {
+		f.mu.Lock()
+		f.lines++ // the log was read
+		f.mu.Unlock()
+		return nil, false
+	}
+	return text, ok
+}
+
 // verdict returns an error if no log of the selected pods can be read.
 func (f *followed) verdict() error {
-	const keep = "spec.runPolicy.cleanPodPolicy: None keeps the pods, and their logs, after the end"
+	keep, at := "spec.runPolicy.cleanPodPolicy: None keeps the pods, and their logs, after the end", ""
+	if f.job != nil {
+		if kept, ok := archiveOf(f.job); ok && kept.lasts() {
+			keep, at = kept.way(f.API, f.job, f.Which.Rank), "; the output of its ranks is in "+kept.place()
+		}
+	}
 	switch {
 	case f.lines > 0 || f.job == nil:
 		return nil
 	case len(f.lost) > 0:
-		return failure.New(1, keep, "the log of %s is gone", strings.Join(f.lost, ", "))
+		return failure.New(1, keep, "the log of %s is gone%s", strings.Join(f.lost, ", "), at)
 	case len(f.seen) > 0 && f.ranked != nil:
 		note, err := f.ranked.verdict(f.API, f.job)
 		if note != "" {
@@ -312,5 +338,5 @@ func (f *followed) verdict() error {
 	case len(f.wanted) > 0:
 		return failure.New(1, f.API.Line("get "+f.Job)+" shows why", "%s ended before %s had started", f.Job, strings.Join(slices.Sorted(maps.Keys(f.wanted)), ", "))
 	}
-	return failure.New(1, keep, "%s has ended, and its pods and their logs were deleted", f.Job)
+	return failure.New(1, keep, "%s has ended, and its pods and their logs were deleted%s", f.Job, at)
 }

@@ -102,9 +102,16 @@ func (r *ranked) take(line []byte) (text []byte, ok bool) {
 	return text, true
 }
 
-// stream passes on the rank's lines of a log. tail counts lines of the rank. So stream reads all
-// existing lines, and passes on the last ones of the rank.
-func (r *ranked) stream(ctx context.Context, source logSource, since time.Time, tail int, emit func(time.Time, []byte) error) (*stream, error) {
+// pick is take for several readers.
+func (r *ranked) pick(line []byte) (text []byte, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.take(line)
+}
+
+// pickStream returns a stream of the lines that pick accepts, as it returns them. tail counts these
+// lines. So pickStream reads all existing lines, and passes on the last ones.
+func pickStream(ctx context.Context, source logSource, since time.Time, tail int, pick func(line []byte) (text []byte, ok bool), emit func(time.Time, []byte) error) (*stream, error) {
 	type held struct {
 		at   time.Time
 		text []byte
@@ -112,9 +119,7 @@ func (r *ranked) stream(ctx context.Context, source logSource, since time.Time, 
 	var last []held
 	reading := tail > 0
 	s := newStream(source, since, 0, func(at time.Time, line []byte) error {
-		r.mu.Lock()
-		text, mine := r.take(line)
-		r.mu.Unlock()
+		text, mine := pick(line)
 		switch {
 		case !mine:
 			return nil
@@ -144,9 +149,12 @@ func (r *ranked) stream(ctx context.Context, source logSource, since time.Time, 
 func (r *ranked) verdict(a *API, job *v1alpha1.LaunchJob) (note string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	kept, isKept := archiveOf(job)
 	switch launcher := job.Name + "-launcher"; {
 	case r.mine > 0:
 		return "", nil
+	case isKept:
+		return "", failure.New(1, kept.way(a, job, &r.rank), "--rank=%d: %s writes the output of its ranks to %s", r.rank, job.Name, kept.place())
 	case r.rank >= ranks(job):
 		return "", failure.New(1, a.Line("logs "+job.Name)+" shows all lines; --all adds the workers' logs",
 			"--rank=%d: %s has slots for %s, and %s", r.rank, job.Name, rankSpan(ranks(job)), r.others(launcher))

@@ -281,6 +281,7 @@ func (r *runner) conclude() {
 	if err := r.meter.Report(r.voice); err != nil {
 		r.unwritten(err)
 	}
+	r.endArchive(r.report.Exit, r.verdict.Why)
 	if code, why := r.settleCode(r.report.Exit, r.verdict.Why); code != r.report.Exit {
 		r.verdict, r.report.Exit = verdict.Verdict{Code: code, Why: why}, code
 	}

@@ -202,7 +202,7 @@ func (r *runner) processes(a *attempt, out, complaints io.Writer) ([]group.Proce
 		if m.Spec.Env, m.Spec.Packed, err = twice.Apart(p.EnvironmentOf(r.cfg, known), len(r.cfg.Env)); err != nil {
 			return m, err
 		}
-		if m.Stdout, m.Stderr, err = printer.Streams(p.Rank, p.Label); err != nil {
+		if m.Stdout, m.Stderr, err = r.streamsOf(a, p, printer); err != nil {
 			return m, outputFailure(err)
 		}
 		first := r.record.First(worker, p.Rank, p.Label)
@@ -234,12 +234,13 @@ func (r *runner) printer(a *attempt, out, complaints io.Writer) (*output.Printer
 	if err != nil {
 		return nil, err
 	}
-	p, err := output.New(output.Config{Mode: mode, Out: out, Err: complaints, ColorOut: r.colored(r.streams.Out),
-		ColorErr: r.colored(r.streams.Err), Only: only, Ranks: planned.Ranks(), Processes: len(planned.Processes), Append: a.number > 0})
-	if err != nil {
-		return nil, outputFailure(err)
+	if mode.Kind == output.Dir {
+		if err := r.beginArchive(mode.Dir, a.number); err != nil {
+			return nil, err
+		}
 	}
-	return p, nil
+	return output.New(output.Config{Mode: mode, Out: out, Err: complaints, ColorOut: r.colored(r.streams.Out),
+		ColorErr: r.colored(r.streams.Err), Only: only, Ranks: planned.Ranks(), Processes: len(planned.Processes)}), nil
 }
 
 // outputFailure returns the error of opening the files of --output. It is a usage error unless the

@@ -79,6 +79,7 @@ func (r *runner) decide(ctx context.Context, a *attempt) retry.Decision {
 	tried.Words = strings.TrimPrefix(r.epilogue, "\n")
 	r.report.Attempts = append(r.report.Attempts, tried)
 	r.record.Ended(r.causeOf(a), tried.Why, tried.Code)
+	r.archive.End(tried.Code, tried.Why)
 	return d
 }
 

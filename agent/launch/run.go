@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/agent/archive"
 	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/command"
@@ -101,6 +102,8 @@ type passing struct {
 	meter *console.Meter // nil: no --metric
 	input console.Input
 	tees  console.Tees // of a command in the launcher; none: it has our own descriptors
+	// archive has the output of processes under --output=dir=PATH; nil: it goes to our own descriptors.
+	archive *archive.Writer
 }
 
 // pool holds the workers of a run: the pods of a cluster, or processes on this machine. It opens
@@ -164,6 +167,7 @@ func Run(ctx context.Context, cfg config.Config, streams console.Streams, log *s
 	if err != nil {
 		code, why = failure.CodeOf(err), err.Error()
 	}
+	r.endArchive(code, why) // unless the last line has already been printed
 	r.endRecord(cfg.Events, code, why)
 	reported := ""
 	if cfg.Report != "" {

@@ -97,7 +97,7 @@ func runPdsh(args []string) int {
 		}
 	}
 	host, _ := os.Hostname() // only for error messages
-	return pdsh.Run(socket, job, pdsh.Output{Name: "pdsh@" + host, Out: os.Stdout, Err: os.Stderr})
+	return pdsh.Run(socket, job, pdsh.Output{Name: "pdsh@" + host, Out: os.Stdout, Err: os.Stderr, Own: stderr("error")})
 }
 
 func brokerSocket() (string, error) {

@@ -80,9 +80,8 @@ func runWorker(args []string) int {
 
 // newLog returns the worker's log, on stderr.
 func newLog(level slog.Level) *slog.Logger {
-	options := &slog.HandlerOptions{Level: level}
 	if os.Getenv(names.EnvLogFormat) == names.LogJSON {
-		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+		return slog.New(failure.JSONHandler(os.Stderr, level))
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, options))
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 }

@@ -101,7 +101,10 @@ func takeConfig(cmd *cobra.Command, streams Streams) error {
 	}
 	quiet, _ := cmd.Flags().GetBool("quiet") // false where there is no such flag
 	format, _ := cmd.Flags().GetString("log-format")
-	if len(taken) > 0 && !quiet && format != names.LogJSON {
+	if format == names.LogJSON {
+		streams.asJSON()
+	}
+	if len(taken) > 0 && !quiet {
 		sayer(streams.Err)("%s sets %s", f.path, strings.Join(taken, ", "))
 	}
 	return nil

@@ -57,7 +57,7 @@ func TestPrometheusScrapesARun(t *testing.T) {
 		`sum(muster_link_drops_total)`:                                               "1",
 		`sum(histogram_count(muster_launch_phase_seconds{phase="linking"}))`:         "2",
 		`count(count by (__name__) ({__name__=~"muster_.*"})) >= bool 13`:            "1",
-		`sum(muster_goodput_seconds{class="productive"}) > bool 0.5`:           "1",
+		`sum(muster_goodput_seconds{class="productive"}) > bool 0.5`:                 "1",
 		`sum(muster_goodput_ratio) > bool 0.2`:                                       "1",
 		`count(group by (worker) ({__name__=~"muster_.*",worker!=""})) or vector(0)`: "0",
 	} {

@@ -118,7 +118,8 @@ func TestJobScripts(t *testing.T) {
 
 // job implements `job NAME [FIELD=VALUE]...`. It sets what the controller would write: phase,
 // reason, message, goodput, ready, code, ended (how long ago), launcher, namespace, label. framework,
-// workers and procs are fields of the user.
+// workers and procs are fields of the user. output is --output of the launcher, and claim the
+// PersistentVolumeClaim that it mounts at /logs.
 func (o *office) job(ts *testscript.TestScript, args []string) {
 	namespace := "lab"
 	fields := map[string]string{}
@@ -178,7 +179,19 @@ func (o *office) job(ts *testscript.TestScript, args []string) {
 			job.Labels = map[string]string{k: v}
 		}
 	}
+	if output := fields["output"]; output != "" {
+		keepOutput(&job.Spec.Launcher.Template.Spec, output, fields["claim"])
+	}
 	o.jobs.Put(job)
+}
+
+// keepOutput makes a launcher write the output of ranks to files.
+func keepOutput(spec *corev1.PodSpec, output, claim string) {
+	spec.Containers = []corev1.Container{{Name: "main", Image: "repo/pi:1", Env: []corev1.EnvVar{{Name: names.EnvOutput, Value: output}}}}
+	if claim != "" {
+		spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "logs", MountPath: "/logs"}}
+		spec.Volumes = []corev1.Volume{{Name: "logs", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}}
+	}
 }
 
 // hostile implements `hostile NAME`: it creates a failed job with control characters that would

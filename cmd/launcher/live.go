@@ -19,7 +19,7 @@ type live struct {
 
 func newLive(streams Streams) *live {
 	l := &live{streams: streams}
-	if fd := int(streams.Err.Fd()); term.IsTerminal(fd) && os.Getenv("TERM") != "dumb" {
+	if fd := int(streams.Err.Fd()); term.IsTerminal(fd) && os.Getenv("TERM") != "dumb" && !streams.Err.json {
 		l.width = func() int { width, _, _ := term.GetSize(fd); return width }
 	}
 	return l

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"regexp"
 	"syscall"
 	"time"
 
@@ -16,15 +17,19 @@ import (
 )
 
 const logsHelp = `usage: agent logs [-f] [--rank N | --role ROLE | --all] [FLAGS] NAME
+       agent logs --from PATH [--rank N] [FLAGS]
 
 Prints the log of a job. If the job has a launcher, its log contains the output of all ranks.
 Otherwise this prints the logs of all pods and prefixes each line with its pod. With -f it
 waits for missing pods, reconnects without losing or repeating lines, and ends with the job.
 --rank prints the lines of one rank without their tags, or the log of its pod if there is no
-launcher. If a log is gone, the exit code is 1.
+launcher. If a log is gone, the exit code is 1. --from reads the files that agent run
+--output=dir=PATH has written, without a cluster.
 
   agent logs -f pi
   agent logs bert --rank 3 --tail 100       last lines of rank 3
+  agent logs bert --since 10m --grep 'loss|Error'
+  agent logs --from /logs/bert --rank 3     from files, after the pods are gone
   agent logs tf --role ps
   agent logs pi --all                       logs of the launcher and the workers
   agent logs pi -c code-sync --all          another container: here the one that fetched the code`
@@ -34,6 +39,11 @@ type logsFlags struct {
 	logs       jobs.Logs
 	rank       int
 	since      time.Duration
+	sinceTime  string
+	grep       string
+	from       string
+	attempt    int
+	isAttempt  bool // --attempt is given
 	exitCode   bool
 	timestamps bool
 	color      string
@@ -46,12 +56,16 @@ func newLogs(streams Streams) *cobra.Command {
 		Short: "print a job's log",
 		Long:  logsHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("rank") {
+				f.logs.Which.Rank = &f.rank
+			}
+			f.isAttempt = cmd.Flags().Changed("attempt")
+			if f.from != "" && len(args) == 0 {
+				return f.run(cmd.Context(), streams)
+			}
 			name, err := oneName(cmd, args)
 			if err != nil {
 				return err
-			}
-			if cmd.Flags().Changed("rank") {
-				f.logs.Which.Rank = &f.rank
 			}
 			f.logs.Job = name
 			return f.run(cmd.Context(), streams)
@@ -66,8 +80,12 @@ func newLogs(streams Streams) *cobra.Command {
 	set.StringVarP(&f.logs.Container, "container", "c", "", "print the log of container `CONTAINER` of the pods")
 	set.IntVar(&f.logs.Tail, "tail", 0, "print the last `N` lines of each pod, or of the rank (default: all)")
 	set.DurationVar(&f.since, "since", 0, "print lines of the last `TIME`, as in 10m")
+	set.StringVar(&f.sinceTime, "since-time", "", "print lines since `TIME`, as in 2026-01-02T15:04:05Z")
+	set.StringVar(&f.grep, "grep", "", "print lines that match `REGEXP`; --tail counts only these")
 	set.BoolVar(&f.timestamps, "timestamps", false, "print the time of each line")
 	set.StringVar(&f.color, "color", "auto", "color the names of pods `WHEN`: auto, always or never")
+	set.StringVar(&f.from, "from", "", "read files of agent run --output=dir=`PATH`, not the cluster")
+	set.IntVar(&f.attempt, "attempt", 0, "with --from: print lines of attempt `N`, from 0 (default: all)")
 	set.BoolVar(&f.exitCode, "exit-code", false, "with -f: exit with the job's exit code")
 	whereFlags(addGroup(&groups, "the cluster"), &f.where)
 	bindGroups(cmd, groups)
@@ -102,8 +120,32 @@ func (f *logsFlags) validate() error {
 		return failure.Usage("--tail=100 --since=10m", "--tail and --since must not be negative")
 	case f.exitCode && !f.logs.Follow:
 		return failure.Usage("add -f", "--exit-code requires -f")
+	case f.since > 0 && f.sinceTime != "":
+		return failure.Usage("use only one of them", "--since and --since-time cannot be used together")
+	case f.isAttempt && f.from == "":
+		return failure.Usage("agent logs --from=PATH --attempt=0 reads files of agent run --output=dir=PATH", "--attempt requires --from: a pod's log does not say where an attempt begins")
 	}
 	return nil
+}
+
+// chosen returns the parsed values of --since, --since-time and --grep. match is nil without --grep.
+func (f *logsFlags) chosen(now time.Time) (since time.Time, match func([]byte) bool, err error) {
+	if f.since > 0 {
+		since = now.Add(-f.since)
+	}
+	if f.sinceTime != "" {
+		if since, err = time.Parse(time.RFC3339, f.sinceTime); err != nil {
+			return since, nil, failure.Usage("--since-time=2026-01-02T15:04:05Z, or --since=10m", "--since-time=%s: want a time of RFC 3339", f.sinceTime)
+		}
+	}
+	if f.grep == "" {
+		return since, nil, nil
+	}
+	expression, err := regexp.Compile(f.grep)
+	if err != nil {
+		return since, nil, failure.Usage("--grep='loss|error' takes Go's regular expressions; \\Q...\\E quotes a text", "--grep: %w", err)
+	}
+	return since, expression.Match, nil
 }
 
 func (f *logsFlags) run(ctx context.Context, streams Streams) error {
@@ -114,6 +156,14 @@ func (f *logsFlags) run(ctx context.Context, streams Streams) error {
 	if err != nil {
 		return err
 	}
+	since, match, err := f.chosen(time.Now())
+	if err != nil {
+		return err
+	}
+	printer := jobs.Printer{Out: streams.Out, Timestamps: f.timestamps, Color: colored}
+	if f.from != "" {
+		return f.fromFiles(streams, printer, since, match)
+	}
 	api, err := open(f.where)
 	if err != nil {
 		return err
@@ -122,10 +172,7 @@ func (f *logsFlags) run(ctx context.Context, streams Streams) error {
 	defer stop()
 	l := f.logs
 	l.API, l.Say = api, sayer(streams.Err)
-	l.Emit = jobs.Printer{Out: streams.Out, Timestamps: f.timestamps, Color: colored}.Line
-	if f.since > 0 {
-		l.Since = time.Now().Add(-f.since)
-	}
+	l.Emit, l.Since, l.Match = printer.Line, since, match
 	if err := l.Run(ctx); err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -25,6 +24,9 @@ func run(ctx context.Context, args []string, streams Streams) int {
 	args, all := asHelp(verbFirst(args))
 	if len(args) > 0 && args[0] == "--version" {
 		args = append([]string{"version"}, args[1:]...)
+	}
+	if wantsJSON(args) {
+		streams.asJSON()
 	}
 	args, err := ofStep(ctx, args, streams)
 	if err == nil {
@@ -53,16 +55,15 @@ func run(ctx context.Context, args []string, streams Streams) int {
 	if errors.As(err, &code) {
 		return int(code)
 	}
-	failure.Complain(complaints(args, streams), err)
+	failure.Complain(streams.Err.level("error"), err)
 	return failure.CodeOf(err)
 }
 
-// complaints returns the writer for errors: JSON if --log-format or its variable says so. It reads
-// args itself, because the flags may be the error.
-func complaints(args []string, streams Streams) io.Writer {
-	format := ""
-	if len(args) > 0 && slices.Contains([]string{"run", "env", "hosts"}, args[0]) {
-		format = os.Getenv(names.EnvLogFormat)
+// wantsJSON reports whether every line on stderr is a JSON object: if MUSTER_LOG_FORMAT says so, or
+// --log-format of a verb that has it. It reads args itself, because the flags may be the error.
+func wantsJSON(args []string) bool {
+	format := os.Getenv(names.EnvLogFormat)
+	if len(args) > 0 && slices.Contains(launchVerbs(), args[0]) {
 		for i, word := range args {
 			if word == "--" {
 				break
@@ -74,10 +75,7 @@ func complaints(args []string, streams Streams) io.Writer {
 			}
 		}
 	}
-	if format == names.LogJSON {
-		return failure.JSONLines{Out: streams.Err, Level: "error"}
-	}
-	return streams.Err
+	return format == names.LogJSON
 }
 
 // launchVerbs are the verbs of a launcher, for pods and for --fake.

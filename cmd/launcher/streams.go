@@ -2,10 +2,14 @@ package main
 
 import (
 	"errors"
+	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"strings"
 	"sync"
+
+	"k8s.io/klog/v2"
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/exec/names"
@@ -24,6 +28,12 @@ func standard(by caller) Streams {
 		Err: &printed{file: os.Stderr, name: "standard error", words: by.words()}}
 }
 
+// asJSON makes each line on stderr a JSON object, including those of the client of the API server.
+func (s Streams) asJSON() {
+	s.Err.json = true
+	klog.SetSlogLogger(slog.New(failure.JSONHandler(s.Err.file, slog.LevelWarn)))
+}
+
 // unprinted returns the first error of printing as a failure, or nil if everything was printed. If
 // a reader closes its pipe, SIGPIPE ends the process before that.
 func (s Streams) unprinted() error {
@@ -40,13 +50,28 @@ type printed struct {
 	file  *os.File
 	name  string
 	words *strings.Replacer // changes what is written; nil: nothing
+	json  bool              // each line becomes a JSON object
 
 	mu  sync.Mutex
 	err error
 }
 
+// Write implements io.Writer. Lines that become JSON objects have the level info.
+func (p *printed) Write(b []byte) (int, error) { return p.level("info").Write(b) }
+
+// level returns the writer for lines of a level: info, warn or error.
+func (p *printed) level(level string) io.Writer {
+	if p.json {
+		return failure.JSONLines{Out: unchanged{p}, Level: level}
+	}
+	return unchanged{p}
+}
+
+// unchanged writes bytes to the file as they are, but for the names of verbs.
+type unchanged struct{ *printed }
+
 // Write implements io.Writer.
-func (p *printed) Write(b []byte) (int, error) {
+func (p unchanged) Write(b []byte) (int, error) {
 	if p.words != nil {
 		if _, err := p.words.WriteString(p.file, string(b)); err != nil {
 			return 0, p.keep(err)

@@ -24,7 +24,7 @@ func leaf(path string) string {
 	if !ok {
 		return ""
 	}
-	for _, l := range []string{"exec/names", "exec/shortage", "agent/check", "agent/event", "agent/exporter", "agent/framework", "agent/goodput", "agent/group", "agent/lazyregexp", "agent/metrics", "agent/notice", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "agent/straggler", "agent/timeline", "agent/tracecontext", "agent/usage", "agent/trainer", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/api", "agent/controller", "agent/kubeflow", "agent/failure", "agent/submit", "agent/jobs", "agent/doctor", "agent/serve", "agent/outfile", "cmd", "test"} {
+	for _, l := range []string{"exec/names", "exec/shortage", "agent/archive", "agent/check", "agent/event", "agent/exporter", "agent/framework", "agent/goodput", "agent/group", "agent/lazyregexp", "agent/metrics", "agent/notice", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "agent/straggler", "agent/timeline", "agent/tracecontext", "agent/usage", "agent/trainer", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/api", "agent/controller", "agent/kubeflow", "agent/failure", "agent/submit", "agent/jobs", "agent/doctor", "agent/serve", "agent/outfile", "cmd", "test"} {
 		if rest == l || strings.HasPrefix(rest, l+"/") {
 			return l
 		}
@@ -40,6 +40,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"exec/shortage":    nil,
 		"agent/settings":   append([]string{"agent/retry"}, leaves...),
 		"agent/failure":    append([]string{"agent/settings"}, leaves...),
+		"agent/archive":    nil,
 		"agent/check":      append([]string{"agent/failure", "exec"}, leaves...),
 		"agent/event":      {"exec/names"},
 		"agent/timeline":   {"agent/event"},
@@ -60,7 +61,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/retry":      leaves,
 		"agent/stacks":     {"exec", "agent/lazyregexp"},
 		"agent/group":      append([]string{"agent/framework", "exec"}, leaves...),
-		"agent/launch":     append([]string{"agent/check", "agent/event", "agent/failure", "agent/goodput", "agent/group", "agent/metrics", "agent/notice", "agent/outfile", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "agent/tracecontext", "agent/straggler", "agent/usage", "agent/trainer"}, roles...),
+		"agent/launch":     append([]string{"agent/archive", "agent/check", "agent/event", "agent/failure", "agent/goodput", "agent/group", "agent/metrics", "agent/notice", "agent/outfile", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "agent/tracecontext", "agent/straggler", "agent/usage", "agent/trainer"}, roles...),
 		"agent/submit":     append([]string{"agent/api", "agent/failure", "agent/framework", "agent/progress", "agent/retry"}, leaves...),
 		"agent/jobs":       append([]string{"agent/api", "agent/failure", "agent/framework", "agent/metrics", "agent/outfile", "agent/usage", "exec"}, leaves...),
 		"agent/doctor":     append([]string{"agent/api", "agent/check", "agent/jobs"}, leaves...),
@@ -69,8 +70,8 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/api":        nil,
 		"agent/controller": {"agent/api", "agent/framework", "agent/goodput", "exec/names", "agent/serve", "agent/settings", "rendezvous"},
 		"agent/kubeflow":   {"agent/api", "agent/framework", "agent/lazyregexp", "exec/names"},
-		"cmd":              append([]string{"agent/event", "agent/exporter", "agent/goodput", "agent/kubeflow", "agent/launch", "agent/timeline", "agent/worker", "agent/join", "agent/metrics", "agent/outfile", "agent/progress", "agent/controller", "agent/api", "agent/check", "agent/doctor", "agent/failure", "agent/settings", "agent/submit", "agent/jobs", "agent/usage"}, roles...),
-		"agent/serve":      {"agent/api", "agent/framework", "agent/kubeflow", "exec/names"},
+		"cmd":              append([]string{"agent/archive", "agent/event", "agent/exporter", "agent/goodput", "agent/kubeflow", "agent/launch", "agent/timeline", "agent/worker", "agent/join", "agent/metrics", "agent/outfile", "agent/progress", "agent/controller", "agent/api", "agent/check", "agent/doctor", "agent/failure", "agent/settings", "agent/submit", "agent/jobs", "agent/usage"}, roles...),
+		"agent/serve": {"agent/api", "agent/framework", "agent/kubeflow", "exec/names"},
 	}
 	allowed["agent/tracecontext"] = leaves
 	for _, p := range list(t, module+"...") {
@@ -130,6 +131,7 @@ func TestLibrariesAreImportedInFewPlaces(t *testing.T) {
 	homes := map[string][]string{
 		"github.com/hashicorp/go-plugin":       {"agent/framework"},
 		"go.opentelemetry.io":                  {"agent/exporter"},
+		"github.com/minio/minio-go":            {"agent/archive"},
 		"sigs.k8s.io/controller-runtime":       {"agent/controller", "agent/serve", "cmd"},
 		"github.com/prometheus/client_golang":  {"agent/controller", "agent/exporter"},
 		"k8s.io/client-go/kubernetes":          {},

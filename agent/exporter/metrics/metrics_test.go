@@ -279,8 +279,8 @@ func TestSamplesReplaceOneAnother(t *testing.T) {
 	require.Equal(t, map[string]float64{"": 9}, values(t, m, nameOutput))
 }
 
-// TestTimeThatMovesToAnotherClass checks that the work of an attempt that fails becomes unknown, and that
-// it is lost if no checkpoint was written.
+// TestTimeThatMovesToAnotherClass checks that the work of an attempt that fails is lost from its last
+// checkpoint on.
 func TestTimeThatMovesToAnotherClass(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	m := New("")
@@ -302,12 +302,14 @@ func TestTimeThatMovesToAnotherClass(t *testing.T) {
 	now = now.Add(9 * time.Second)
 	require.InDelta(t, 9, values(t, m, nameSeconds)["productive"], 1e-9)
 	require.Equal(t, map[string]float64{"": 0.9}, values(t, m, nameRatio))
-	take(0, event.Unsaved, "")
+	m.Take(event.Event{Time: now.Add(-6 * time.Second), Kind: event.Saved, Rank: event.NoRank})
 	take(0, event.AttemptEnded, "")
 	take(0, event.RunEnded, "")
 	now = now.Add(time.Hour)
-	require.InDelta(t, 9, values(t, m, nameSeconds)["lost"], 1e-9)
-	require.Equal(t, map[string]float64{"": 0}, values(t, m, nameRatio))
+	spent := values(t, m, nameSeconds)
+	require.InDelta(t, 3, spent["productive"], 1e-9)
+	require.InDelta(t, 6, spent["lost"], 1e-9)
+	require.Equal(t, map[string]float64{"": 0.3}, values(t, m, nameRatio))
 }
 
 // TestTooManyEventsForAnAccount checks that memory is bounded, and that the goodput is missing then, not

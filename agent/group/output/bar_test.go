@@ -19,10 +19,7 @@ import (
 func progress(t *testing.T, pause time.Duration, texts ...string) (before, after string) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		p, err := New(Config{Out: &out, Err: &out, Ranks: 2, Processes: 2})
-		require.NoError(t, err)
-		w, _, err := p.Streams(0, "rank 0")
-		require.NoError(t, err)
+		w, _ := New(Config{Out: &out, Err: &out, Ranks: 2, Processes: 2}).Streams(0, "rank 0")
 		for _, text := range texts {
 			_, err := io.WriteString(w, text)
 			require.NoError(t, err)

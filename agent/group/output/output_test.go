@@ -6,7 +6,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -44,11 +43,9 @@ func show(t *testing.T, cfg Config, ranks []int, texts []string) string {
 	t.Helper()
 	var out bytes.Buffer
 	cfg.Out, cfg.Err = &out, &out
-	p, err := New(cfg)
-	require.NoError(t, err)
+	p := New(cfg)
 	for i, rank := range ranks {
-		w, e, err := p.Streams(rank, fmt.Sprintf("ps %d", i))
-		require.NoError(t, err)
+		w, e := p.Streams(rank, fmt.Sprintf("ps %d", i))
 		if w == nil {
 			require.Nil(t, e)
 			continue
@@ -94,33 +91,6 @@ func TestLines(t *testing.T) {
 	}
 }
 
-func TestFiles(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "a", "b")
-	p, err := New(Config{Mode: Mode{Dir, dir}, Ranks: 2, Processes: 3})
-	require.NoError(t, err)
-	for _, one := range []struct {
-		rank  int
-		label string
-	}{{1, "rank 1"}, {-1, "ps 0"}} {
-		out, complaints, err := p.Streams(one.rank, one.label)
-		require.NoError(t, err)
-		_, err = io.WriteString(out, "a\nno end")
-		require.NoError(t, err)
-		_, err = io.WriteString(complaints, "b")
-		require.NoError(t, err)
-		require.NoError(t, out.Close())
-		require.NoError(t, complaints.Close())
-	}
-	for name, want := range map[string]string{"rank-1.out": "a\nno end", "rank-1.err": "b", "ps-0.out": "a\nno end", "ps-0.err": "b"} {
-		got, err := os.ReadFile(filepath.Join(dir, name))
-		require.NoError(t, err)
-		require.Equal(t, want, string(got), name)
-	}
-	file := filepath.Join(dir, "rank-1.out")
-	_, err = New(Config{Mode: Mode{Dir, filepath.Join(file, "x")}})
-	require.ErrorContains(t, err, "make output directory: ")
-}
-
 // TestWholeLinesAlways checks that the lines of each process arrive complete, in order and
 // unchanged, however writes are split and whatever other processes write.
 func TestWholeLinesAlways(t *testing.T) {
@@ -128,8 +98,7 @@ func TestWholeLinesAlways(t *testing.T) {
 	t.Logf("seed %d", seed)
 	const processes = 4
 	var out bytes.Buffer
-	p, err := New(Config{Out: &out, Err: &out, Ranks: processes, Processes: processes})
-	require.NoError(t, err)
+	p := New(Config{Out: &out, Err: &out, Ranks: processes, Processes: processes})
 	texts := make([]string, processes)
 	var all sync.WaitGroup
 	for rank := range processes {
@@ -139,8 +108,7 @@ func TestWholeLinesAlways(t *testing.T) {
 			text.WriteString(strings.Repeat(string(rune('a'+rnd.IntN(26))), rnd.IntN(200)) + "\n")
 		}
 		texts[rank] = text.String()
-		w, _, err := p.Streams(rank, "")
-		require.NoError(t, err)
+		w, _ := p.Streams(rank, "")
 		all.Go(func() {
 			for rest := texts[rank]; rest != ""; {
 				n := min(len(rest), 1+rnd.IntN(500))
@@ -171,11 +139,8 @@ type broken struct{}
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestClosedOutput(t *testing.T) {
-	p, err := New(Config{Out: broken{}, Err: broken{}, Ranks: 2, Processes: 2})
-	require.NoError(t, err)
-	out, _, err := p.Streams(0, "rank 0")
-	require.NoError(t, err)
-	_, err = io.WriteString(out, "no end yet")
+	out, _ := New(Config{Out: broken{}, Err: broken{}, Ranks: 2, Processes: 2}).Streams(0, "rank 0")
+	_, err := io.WriteString(out, "no end yet")
 	require.NoError(t, err)
 	_, err = io.WriteString(out, "\n")
 	require.ErrorIs(t, err, io.ErrClosedPipe)

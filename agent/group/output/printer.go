@@ -1,12 +1,9 @@
 package output
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
-	"strings"
 	"sync"
 )
 
@@ -21,49 +18,35 @@ type Config struct {
 	Only []Span
 	// Ranks is the number of ranks, Members the number of processes.
 	Ranks, Processes int
-	// Append means that existing files belong to earlier attempts of this run, and are continued.
-	Append bool
 }
 
 // Printer provides the writers of processes.
 type Printer struct {
-	cfg    Config
-	mu     sync.Mutex // protects Out and Err, which may be one terminal
-	ledger *ledger    // for kind Dir
+	cfg Config
+	mu  sync.Mutex // protects Out and Err, which may be one terminal
 }
 
-// New returns a Printer. For kind Dir it creates the directory if necessary.
-func New(cfg Config) (*Printer, error) {
-	p := &Printer{cfg: cfg}
-	if cfg.Mode.Kind == Dir {
-		if err := os.MkdirAll(cfg.Mode.Dir, 0o777); err != nil {
-			return nil, fmt.Errorf("make output directory: %w", err)
-		}
-		var err error
-		if p.ledger, err = openLedger(cfg.Mode.Dir); err != nil {
-			return nil, err
-		}
-	}
-	return p, nil
-}
+// New returns a Printer. The files of kind Dir are those of package archive: the caller opens them.
+func New(cfg Config) *Printer { return &Printer{cfg: cfg} }
+
+// Shows reports whether the output of the rank is shown; -1 is a process without one.
+func (p *Printer) Shows(rank int) bool { return p.cfg.Only == nil || Within(p.cfg.Only, rank) }
 
 // Streams returns the writers of one process. rank is -1 if it has none, and label is its name
 // ("rank 3", "ps 0"). It returns nil writers if its output is not shown.
-func (p *Printer) Streams(rank int, label string) (stdout, stderr io.WriteCloser, err error) {
-	if p.cfg.Only != nil && !Within(p.cfg.Only, rank) {
-		return nil, nil, nil
+func (p *Printer) Streams(rank int, label string) (stdout, stderr io.WriteCloser) {
+	if !p.Shows(rank) {
+		return nil, nil
 	}
 	switch {
-	case p.cfg.Mode.Kind == Dir:
-		return p.files(label)
 	case p.cfg.Mode.Kind == Plain && p.cfg.Processes == 1:
-		return passing{p.cfg.Out}, passing{p.cfg.Err}, nil
+		return passing{p.cfg.Out}, passing{p.cfg.Err}
 	case p.cfg.Mode.Kind == Plain:
-		return &lines{to: p.cfg.Out, mu: &p.mu}, &lines{to: p.cfg.Err, mu: &p.mu}, nil
+		return &lines{to: p.cfg.Out, mu: &p.mu}, &lines{to: p.cfg.Err, mu: &p.mu}
 	}
 	tag := p.tag(rank, label)
 	return &lines{to: p.cfg.Out, mu: &p.mu, tag: coloured(tag, rank, p.cfg.ColorOut)},
-		&lines{to: p.cfg.Err, mu: &p.mu, tag: coloured(tag, rank, p.cfg.ColorErr)}, nil
+		&lines{to: p.cfg.Err, mu: &p.mu, tag: coloured(tag, rank, p.cfg.ColorErr)}
 }
 
 // tag returns " 3: ", padded to the width of the highest rank.
@@ -82,20 +65,6 @@ func coloured(tag string, rank int, colour bool) string {
 		return tag
 	}
 	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", colours[rank%len(colours)], tag)
-}
-
-// files opens rank-3.out and rank-3.err.
-func (p *Printer) files(label string) (stdout, stderr io.WriteCloser, err error) {
-	base := strings.ReplaceAll(label, " ", "-")
-	out, err := p.ledger.open(base+".out", p.cfg.Append)
-	if err != nil {
-		return nil, nil, fmt.Errorf("open output file: %w", err)
-	}
-	complaints, err := p.ledger.open(base+".err", p.cfg.Append)
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("open output file: %w", err), out.Close())
-	}
-	return out, complaints, nil
 }
 
 // passing is a writer that Close does not close.

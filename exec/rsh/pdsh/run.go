@@ -27,10 +27,11 @@ const (
 	batch = 32 << 10
 )
 
-// Output is where lines and error messages go. Name begins error messages.
+// Output is where lines and error messages go. Name begins error messages, which go to Own, or to Err if
+// that is nil.
 type Output struct {
-	Name     string
-	Out, Err io.Writer
+	Name          string
+	Out, Err, Own io.Writer
 }
 
 // run is one call of Run. It never mixes lines of different hosts.
@@ -116,9 +117,13 @@ func (r *run) one(i int) int {
 func (r *run) complain(label string, err error) {
 	r.err.Lock()
 	defer r.err.Unlock()
-	fmt.Fprintf(r.Err, "%s: %s: %v\n", r.Name, label, err)
+	to := r.Own
+	if to == nil {
+		to = r.Err
+	}
+	fmt.Fprintf(to, "%s: %s: %v\n", r.Name, label, err)
 	if way := shortage.Way(err); way != "" {
-		r.hint.Do(func() { fmt.Fprintln(r.Err, "hint: "+way) })
+		r.hint.Do(func() { fmt.Fprintln(to, "hint: "+way) })
 	}
 }
 

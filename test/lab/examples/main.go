@@ -46,6 +46,7 @@ func rows() []row {
 		{name: "spares", what: "a spare replaces a worker that fails a check", logs: []string{"failed its preflight (1 check): spares-worker-4 takes its place"}},
 		{name: "restricted-namespace", what: "Pod Security restricted, discovery by names"},
 		{name: "shared-volume", what: "ranks share a volume"},
+		{name: "log-archive", what: "output of ranks on a volume, read by another pod"},
 		{name: "join", what: "an Indexed Job without launcher and controller"},
 		{name: "plugin", what: "a plugin in the launcher's image"},
 		{name: "pipeline", what: "the pipeline compiled, and its step's container run"},

@@ -46,7 +46,7 @@ func ofMuster() []Read {
 		{"MUSTER_FORMAT", "`agent hosts`", "`openmpi`", "`--format`", "format of the list of workers", ""},
 		{"MUSTER_GRACE", "`agent join`, `run`, `env`, `hosts`", "", "`--grace`", "for a member of a LaunchJob: grace that its pod allows; a longer `--grace` is refused", "cmd/agent"},
 		{"MUSTER_JOB", "every verb except `rsh`, `ready`, `install`", "", "`--job`", "name of the job; where it is set, `muster.yaml` is not read by default", "agent/exporter/traces cmd/agent cmd/launcher"},
-		{"MUSTER_LOG_FORMAT", "`agent worker`, `join`, `rsh`, `ready`, `install`, `run`, `env`, `hosts`", "", "`--log-format`", "`json` makes each line of the log a JSON object", "cmd/agent cmd/launcher"},
+		{"MUSTER_LOG_FORMAT", "every verb of `agent`, and the controller", "", "`--log-format`", "`json` makes each line on standard error a JSON object", "cmd/agent cmd/launcher cmd/controller"},
 		{"MUSTER_MPI_DIR", launching, "`/etc/mpi`", "", "directory of `hostfile`, `kubexec.sh` and `discover_hosts.sh` in a launcher's pod", "cmd/launcher"},
 		{"MUSTER_NAMESPACE", "`agent join`, `run`, `env`, `hosts`", "the pod's own", "`--namespace`", "namespace of the job", "agent/exporter/traces cmd/agent"},
 		{"MUSTER_NAMESPACES", "`controller`", "all", "`--namespaces`", "namespaces that the controller serves, as in `a,b`", "cmd/controller"},

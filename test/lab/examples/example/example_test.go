@@ -27,7 +27,7 @@ func wanted() map[string]bool {
 	for _, name := range []string{
 		"pi", "mpi-c", "mpi-fortran", "mpi-python", "pytorch-ddp", "pytorch-fsdp", "torchrun-elastic", "jax", "tensorflow-ps", "deepspeed",
 		"horovod", "ray", "xgboost", "gang-volcano", "gang-coscheduling", "gang-kueue", "gang-workload", "spares", "restricted-namespace",
-		"shared-volume", "join", "plugin",
+		"shared-volume", "log-archive", "join", "plugin",
 	} {
 		all[name] = true
 	}

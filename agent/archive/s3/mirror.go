@@ -1,0 +1,185 @@
+package s3
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/agent/archive"
+)
+
+const (
+	// piece is the size in bytes from which new output is copied at once, and the largest size of an
+	// object.
+	piece = 8 << 20
+	// soonest is how long less output waits for more.
+	soonest = 30 * time.Second
+	// perSecond bounds the small pieces of all files together.
+	perSecond = 10
+)
+
+// Mirror copies the files of one run to a store. Its methods are called by one goroutine.
+type Mirror struct {
+	store Store
+	dir   string
+	name  string   // of the run
+	index *os.File // open from the start, to know the run again
+	files []string // without the index
+	known map[string]bool
+	sent  map[string]sent
+}
+
+// sent is how much of a file is in the store.
+type sent struct {
+	size int64
+	at   time.Time // of the last piece
+}
+
+// NewMirror returns a Mirror for the run in dir. It continues after the pieces that are in the store.
+// The caller must call Close.
+func NewMirror(ctx context.Context, store Store, dir string) (*Mirror, error) {
+	index, err := os.Open(filepath.Join(dir, archive.IndexName))
+	if err != nil {
+		return nil, err
+	}
+	m := &Mirror{store: store, dir: dir, index: index, known: map[string]bool{}, sent: map[string]sent{}}
+	err = m.list()
+	if err == nil && m.name == "" {
+		err = fmt.Errorf("%s: not an index of output", index.Name())
+	}
+	if err == nil {
+		err = m.store.List(ctx, m.name+"/", func(name string, size int64) error {
+			if file, offset, ok := partOf(m.name, name); ok && offset == m.sent[file].size {
+				m.sent[file] = sent{size: offset + size}
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		return nil, errors.Join(err, index.Close())
+	}
+	return m, nil
+}
+
+// partOf splits the name of an object of a run into its file and its offset.
+func partOf(run, name string) (file string, offset int64, ok bool) {
+	rest, ok := strings.CutPrefix(name, run+"/")
+	file, digits, isPart := strings.Cut(rest, "/")
+	offset, err := strconv.ParseInt(digits, 10, 64)
+	return file, offset, ok && isPart && err == nil && offset >= 0 && file == filepath.Base(file)
+}
+
+// objectName returns the name of a piece. Offsets have as many digits as the largest, so that names are
+// sorted like them.
+func objectName(run, file string, offset int64) string {
+	return fmt.Sprintf("%s/%s/%020d", run, file, offset)
+}
+
+// whole returns the complete lines of text.
+func whole(text []byte) []byte { return text[:bytes.LastIndexByte(text, '\n')+1] }
+
+// Name returns the name of the run in the store.
+func (m *Mirror) Name() string { return m.name }
+
+// Run copies what is appended until ctx ends. It passes each error to fail, and tries again later.
+func (m *Mirror) Run(ctx context.Context, fail func(error)) {
+	tick := time.NewTicker(soonest / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := m.Pass(ctx, false); err != nil && ctx.Err() == nil {
+				fail(err)
+			}
+		}
+	}
+}
+
+// Pass copies new output: all of it, or what is much or has waited long enough. After an error it goes
+// on with the next file, and the next Pass tries again.
+func (m *Mirror) Pass(ctx context.Context, all bool) error {
+	if err := m.list(); err != nil {
+		return err
+	}
+	var failed []error
+	wait := max(soonest, time.Duration(len(m.files)+1)*time.Second/perSecond)
+	for _, file := range append(slices.Clone(m.files), archive.IndexName) { // the index last: it has no lines about missing bytes
+		if err := m.copy(ctx, file, all, wait); err != nil {
+			failed = append(failed, err)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// list looks for files that the run has begun since the last time.
+func (m *Mirror) list() error {
+	at, err := m.index.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return fmt.Errorf("read the index of the output: %w", err)
+	}
+	text, err := io.ReadAll(m.index)
+	if err != nil {
+		return fmt.Errorf("read the index of the output: %w", err)
+	}
+	text = whole(text)
+	name, files := archive.Listed(text)
+	m.name = cmp.Or(m.name, name)
+	for _, file := range files {
+		if !m.known[file] {
+			m.files, m.known[file] = append(m.files, file), true
+		}
+	}
+	_, err = m.index.Seek(at+int64(len(text)), io.SeekStart)
+	return err
+}
+
+// copy copies what is new in a file.
+func (m *Mirror) copy(ctx context.Context, file string, all bool, wait time.Duration) error {
+	done := m.sent[file]
+	f, err := os.Open(filepath.Join(archive.DirOf(m.dir, m.index, m.name), file))
+	if errors.Is(err, os.ErrNotExist) { // about to be created, or removed by the user
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	for end := info.Size(); done.size < end; {
+		if !all && end-done.size < piece && time.Since(done.at) < wait {
+			return nil
+		}
+		body := make([]byte, min(end-done.size, piece))
+		if _, err := f.ReadAt(body, done.size); err != nil {
+			return fmt.Errorf("read output: %w", err)
+		}
+		if err := m.store.Put(ctx, objectName(m.name, file, done.size), body); err != nil {
+			return err
+		}
+		done = sent{done.size + int64(len(body)), time.Now()}
+		m.sent[file] = done
+	}
+	return nil
+}
+
+// Close copies the rest, and ends the mirror.
+func (m *Mirror) Close(ctx context.Context) error {
+	return errors.Join(m.Pass(ctx, true), m.index.Close())
+}

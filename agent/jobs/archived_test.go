@@ -1,0 +1,55 @@
+package jobs
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+func TestOutputDir(t *testing.T) {
+	env := func(value string) []corev1.EnvVar { return []corev1.EnvVar{{Name: "MUSTER_OUTPUT", Value: value}} }
+	for want, own := range map[string]corev1.Container{
+		"/logs":    {Env: env("dir=/logs/")},
+		"/a":       {Env: env("dir=/b"), Command: []string{"/muster/agent", "run", "--output=dir=/a", "--", "x"}},
+		"/c":       {Args: []string{"run", "--output", "dir=/c"}},
+		"/work/d":  {Env: env("dir=d"), WorkingDir: "/work"},
+		"/e":       {Env: env("dir=e")},
+		"":         {Env: env("tag"), Command: []string{"agent", "run", "--", "program", "--output=dir=/theirs"}},
+		"/f/of it": {Env: env("dir=/f/of it")},
+	} {
+		require.Equal(t, want, outputDir(own))
+	}
+}
+
+// TestWhereTheArchiveIs checks which volume has the directory, and whether it outlives the pod.
+func TestWhereTheArchiveIs(t *testing.T) {
+	claim := corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "big"}}
+	scratch := corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
+	shared := corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Server: "nas", Path: "/"}}
+	for dir, want := range map[string]struct {
+		place string
+		lasts bool
+	}{
+		"/logs":           {"/logs on PersistentVolumeClaim big", true},
+		"/logs/bert":      {"/logs/bert on PersistentVolumeClaim big", true},
+		"/logs/scratch/x": {"/logs/scratch/x on volume scratch", false},
+		"/shared/a":       {"/shared/a on volume shared", true},
+		"/logsbook":       {"/logsbook in the launcher's container", false},
+	} {
+		spec := corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "main", Env: []corev1.EnvVar{{Name: "MUSTER_OUTPUT", Value: "dir=" + dir}}, VolumeMounts: []corev1.VolumeMount{
+				{Name: "scratch", MountPath: "/logs/scratch"}, {Name: "claim", MountPath: "/logs"}, {Name: "shared", MountPath: "/shared/"},
+			}}},
+			Volumes: []corev1.Volume{{Name: "claim", VolumeSource: claim}, {Name: "scratch", VolumeSource: scratch}, {Name: "shared", VolumeSource: shared}},
+		}
+		a, ok := archiveOf(&v1alpha1.LaunchJob{Spec: v1alpha1.LaunchJobSpec{Launcher: &v1alpha1.Launcher{Template: corev1.PodTemplateSpec{Spec: spec}}}})
+		require.True(t, ok, dir)
+		require.Equal(t, want.place, a.place())
+		require.Equal(t, want.lasts, a.lasts(), dir)
+	}
+	_, ok := archiveOf(&v1alpha1.LaunchJob{})
+	require.False(t, ok)
+}
