@@ -23,11 +23,11 @@ var (
 )
 
 // HTML returns the timeline as a page that needs no other file and no network. name is that of the
-// job or of the file.
+// job or of the file. goodput is the share of productive time, as in "93.1%"; "": it is not shown.
 //
 // Names and details come from programs that may be hostile. The page has them as escaped text and as
 // JSON without "<". Its policy allows only its own script and style, by their hashes.
-func (t *Timeline) HTML(name string) ([]byte, error) {
+func (t *Timeline) HTML(name, goodput string) ([]byte, error) {
 	data := t.pageData()
 	text, err := data.JSON()
 	if err != nil {
@@ -44,7 +44,7 @@ func (t *Timeline) HTML(name string) ([]byte, error) {
 		"{{data}}", string(text),
 		"{{name}}", escaped(name),
 		"{{result}}", t.result(),
-		"{{facts}}", t.facts(),
+		"{{facts}}", t.facts(goodput),
 		"{{notes}}", t.pageNotes(data),
 		"{{phases}}", t.phaseRows(),
 		"{{sorts}}", t.sorts(),
@@ -79,7 +79,7 @@ func (t *Timeline) result() string {
 }
 
 // facts returns what is known of the whole run, as entries of a list.
-func (t *Timeline) facts() string {
+func (t *Timeline) facts(goodput string) string {
 	all := [][2]string{
 		{"Wall time", seconds(t.Wall())},
 		{"Workers", grouped(len(t.Workers))},
@@ -90,9 +90,12 @@ func (t *Timeline) facts() string {
 	if !t.Over {
 		all[4][0] = "Last event"
 	}
+	if goodput != "" {
+		all = slices.Insert(all, 1, [2]string{"Goodput", goodput})
+	}
 	var b strings.Builder
 	for _, f := range all {
-		fmt.Fprintf(&b, "<div><dt>%s</dt><dd>%s</dd></div>\n", f[0], f[1])
+		fmt.Fprintf(&b, "<div><dt>%s</dt><dd>%s</dd></div>\n", f[0], escaped(f[1]))
 	}
 	return b.String()
 }

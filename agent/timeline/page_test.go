@@ -43,7 +43,7 @@ func dataOf(t *testing.T, page []byte) (d struct {
 
 func page(t *testing.T, line *Timeline) []byte {
 	t.Helper()
-	text, err := line.HTML("bert")
+	text, err := line.HTML("bert", "93.1%")
 	require.NoError(t, err)
 	return text
 }
@@ -154,7 +154,7 @@ const hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\
 // TestHostileNamesDoNotRun puts markup into every text that comes from others.
 func TestHostileNamesDoNotRun(t *testing.T) {
 	line := Build(hostileRun(), time.Time{})
-	text, err := line.HTML(hostile)
+	text, err := line.HTML(hostile, hostile)
 	require.NoError(t, err)
 	got := string(text)
 	require.Equal(t, 2, strings.Count(got, "<script"), "the data and the script of the page")

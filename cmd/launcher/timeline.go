@@ -151,7 +151,7 @@ func (f *timelineFlags) print(streams Streams, t *timeline.Timeline, title strin
 	case "chrome":
 		text, err = t.Chrome()
 	case "html":
-		text, err = t.HTML(title)
+		text, err = t.HTML(title, goodput.Of(t).Percent())
 	case "svg":
 		text = t.SVG(title)
 	default:

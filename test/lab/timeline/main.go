@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/event"
+	"github.com/musterhq/muster/agent/goodput"
 	"github.com/musterhq/muster/agent/timeline"
 	"github.com/musterhq/muster/test/suite/events"
 	"github.com/musterhq/muster/test/suite/figure"
@@ -127,7 +128,8 @@ func look(ctx context.Context, b *browser, shots string) (*raw, error) {
 
 // write writes the page of a run, and notes its size.
 func write(path string, all []event.Event, sizes *figure.Series) error {
-	text, err := timeline.Build(all, time.Time{}).HTML("bert-large")
+	t := timeline.Build(all, time.Time{})
+	text, err := t.HTML("bert-large", goodput.Of(t).Percent())
 	if err != nil {
 		return err
 	}
