@@ -215,6 +215,14 @@ fake-pair: build ## compare a launch with another commit's (BASE=COMMIT; idle)
 	@cd $(OUT)/base && $(BUILD) -o bin/agent ./cmd/agent && $(BUILD) -o bin/agent-launcher ./cmd/launcher
 	MUSTER_OUT=$(OUT) $(GO) run ./test/suite pair -before $(OUT)/base/bin -after $(BIN)
 
+# Without BASE both builds are this one. The commit before events were recorded is 918d7a07~1.
+.PHONY: overhead
+overhead: build ## cost of metrics and traces for a launch (BASE=COMMIT; idle)
+	@sh test/fake/mpi/deps.sh --run
+	@rm -rf $(OUT)/base && mkdir -p $(OUT)/base && git archive $(if $(filter-out file,$(origin BASE)),$(BASE),HEAD) | tar -x -C $(OUT)/base
+	@cd $(OUT)/base && $(BUILD) -o bin/agent ./cmd/agent && $(BUILD) -o bin/agent-launcher ./cmd/launcher
+	MUSTER_OUT=$(OUT) $(GO) run ./test/suite overhead -before $(OUT)/base/bin -after $(BIN)
+
 .PHONY: fake-cells
 fake-cells: build ## run all failures of mpirun behind scripts
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,cells -parallel 4 -timeout 25m -run '^Test(ZeroBehindAScript|ScriptsThatGoOn)$$' -v ./test/fake

@@ -20,7 +20,6 @@ import (
 	"github.com/musterhq/muster/test/suite/man"
 	"github.com/musterhq/muster/test/suite/messages"
 	"github.com/musterhq/muster/test/suite/nightly"
-	"github.com/musterhq/muster/test/suite/pair"
 	"github.com/musterhq/muster/test/suite/reference"
 )
 
@@ -32,6 +31,8 @@ const usage = `usage:
   go run ./test/suite nightly TARGET...  make the targets one after the other; skip those that passed on this commit
   go run ./test/suite pair --before DIR --after DIR [--workers N] [--rounds N]
                                         a launch with the agent of each DIR, in turns: seconds, and their ratio
+  go run ./test/suite overhead --before DIR --after DIR [--workers N] [--rounds N]
+                                        the same, with metrics and traces only in the second DIR: seconds and CPU time
   go run ./test/suite man --bin DIR --to DIR  write manual pages of the programs in DIR; $SOURCE_DATE_EPOCH is their date
   go run ./test/suite reference          write the generated parts of docs/reference, with the programs in bin
   go run ./test/suite messages [DIR...]  errors and warnings (of the product's DIRs) that docs/troubleshooting does not explain
@@ -59,7 +60,9 @@ func run(args []string) error {
 	case len(args) > 1 && args[0] == "nightly":
 		return playNight(dir, args[1:])
 	case len(args) > 0 && args[0] == "pair":
-		return playPair(args[1:])
+		return playPair(args[1:], false)
+	case len(args) > 0 && args[0] == "overhead":
+		return playPair(args[1:], true)
 	case len(args) > 0 && args[0] == "man":
 		return writeMan(args[1:])
 	case len(args) == 1 && args[0] == "reference":
@@ -128,26 +131,6 @@ func playNight(dir string, suites []string) error {
 	}
 	night := nightly.Night{Dir: filepath.Join(dir, "nightly"), Commit: name, Suites: suites, Out: os.Stdout, Play: nightly.Make}
 	return night.Run()
-}
-
-// playPair times a launch on fake workers with two builds.
-func playPair(args []string) error {
-	fs := flag.NewFlagSet("pair", flag.ExitOnError)
-	before := fs.String("before", "", "`DIR` of the first build")
-	after := fs.String("after", "", "`DIR` of the second build")
-	workers := fs.Int("workers", 60, "fake workers")
-	rounds := fs.Int("rounds", 12, "how often to run each")
-	_ = fs.Parse(args) // ExitOnError
-	launch := pair.Pair{Before: *before, After: *after, Rounds: *rounds,
-		Args: []string{"run", "--fake", strconv.Itoa(*workers), "--", "mpirun.openmpi", "true"}}
-	times, err := launch.Times(context.Background())
-	if err != nil {
-		return err
-	}
-	for name, samples := range map[string][]float64{"before": times.Over, "after": times.Samples} {
-		fmt.Printf("%s: %.3g s in the median (%.3g to %.3g)\n", name, figure.Median(samples), slices.Min(samples), slices.Max(samples))
-	}
-	return figure.Report("make fake-pair", "pair", times, figure.Row{Name: fmt.Sprintf("a launch on %d fake workers beside another commit's", *workers), Op: "<=", Bar: 1.05})
 }
 
 // drawPart prints a -run expression, and its seed and number of tests on stderr.

@@ -1,14 +1,22 @@
+//go:build linux
+
 // Package pair times one command with two builds, in turns within one run, so that other load on the machine
 // affects both.
 package pair
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/test/suite/figure"
 )
@@ -18,37 +26,83 @@ type Pair struct {
 	Before, After string   // directories with a program agent
 	Args          []string // of agent
 	Rounds        int      // rounds that count; one more warms up
+
+	// MoreArgs come before Args, and MoreEnv is added to the environment, for the second build only.
+	MoreArgs, MoreEnv []string
 }
 
-// Times runs the command of both builds Rounds times, and lets each build go first in every second round. It
-// returns the times in seconds, as the ratio of the second build to the first one. It returns an error if a command
-// fails.
-func (p Pair) Times(ctx context.Context) (figure.Series, error) {
-	s := figure.Series{Reduce: "ratio"}
+// Times are what a Pair has measured, each as the ratio of the second build to the first one.
+type Times struct {
+	Wall figure.Series // seconds
+	CPU  figure.Series // of the agent's own process, without those that it started; seconds, in steps of 0.01
+}
+
+// Times runs the command of both builds Rounds times, and lets each build go first in every second round. It returns an
+// error if a command fails.
+func (p Pair) Times(ctx context.Context) (Times, error) {
+	t := Times{Wall: figure.Series{Reduce: "ratio"}, CPU: figure.Series{Reduce: "ratio"}}
 	for round := range p.Rounds + 1 {
-		var took [2]float64
-		for turn := range took {
+		var wall, cpu [2]float64
+		for turn := range wall {
 			build := (round + turn) % 2
-			seconds, err := p.time(ctx, []string{p.Before, p.After}[build])
-			if err != nil {
-				return s, err
+			var err error
+			if wall[build], cpu[build], err = p.time(ctx, build == 1); err != nil {
+				return t, err
 			}
-			took[build] = seconds
 		}
 		if round > 0 {
-			s.Over, s.Samples = append(s.Over, took[0]), append(s.Samples, took[1])
+			t.Wall.Over, t.Wall.Samples = append(t.Wall.Over, wall[0]), append(t.Wall.Samples, wall[1])
+			t.CPU.Over, t.CPU.Samples = append(t.CPU.Over, cpu[0]), append(t.CPU.Samples, cpu[1])
 		}
 	}
-	return s, nil
+	return t, nil
 }
 
-// time runs the command of the build in dir once.
-func (p Pair) time(ctx context.Context, dir string) (seconds float64, err error) {
-	cmd := exec.CommandContext(ctx, filepath.Join(dir, "agent"), p.Args...)
-	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
-	began := time.Now()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("%s: %w\n%s", cmd, err, out)
+// time runs the command of one build once.
+func (p Pair) time(ctx context.Context, after bool) (wall, cpu float64, err error) {
+	dir, args, env := p.Before, p.Args, os.Environ()
+	if after {
+		dir, env = p.After, append(env, p.MoreEnv...)
+		args = append(append(append([]string{}, p.Args[:1]...), p.MoreArgs...), p.Args[1:]...)
 	}
-	return time.Since(began).Seconds(), nil
+	cmd := exec.CommandContext(ctx, filepath.Join(dir, "agent"), args...)
+	cmd.Env = append(env, "PATH="+dir+":"+os.Getenv("PATH"))
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		return 0, 0, err
+	}
+	cpu, err = used(cmd.Process.Pid)
+	wall = time.Since(began).Seconds()
+	if werr := cmd.Wait(); werr != nil {
+		return 0, 0, fmt.Errorf("%s: %w\n%s", cmd, werr, &out)
+	}
+	return wall, cpu, err
+}
+
+// ticks is how many units of CPU time /proc has for a second, on every architecture that Linux supports today.
+const ticks = 100
+
+// used waits until a child has ended, and returns the CPU time that it has used. The child stays to be waited for.
+func used(pid int) (seconds float64, err error) {
+	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
+		err = unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("wait for %d: %w", pid, err)
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, fmt.Errorf("read the CPU time: %w", err)
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	for _, field := range fields[11:13] { // utime and stime
+		n, err := strconv.ParseFloat(field, 64)
+		if err != nil {
+			return 0, fmt.Errorf("read the CPU time: %w", err)
+		}
+		seconds += n / ticks
+	}
+	return seconds, nil
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 package pair
 
 import (
@@ -14,20 +16,20 @@ func TestBuildsTakeTurns(t *testing.T) {
 	log := filepath.Join(dir, "log")
 	for _, build := range []string{"before", "after"} {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, build), 0o755))
-		script := "#!/bin/sh\necho " + build + " $1 >> " + log + "\n"
+		script := "#!/bin/sh\necho " + build + " $* >> " + log + "\n"
 		require.NoError(t, os.WriteFile(filepath.Join(dir, build, "agent"), []byte(script), 0o755))
 	}
-	p := Pair{Before: filepath.Join(dir, "before"), After: filepath.Join(dir, "after"), Args: []string{"run"}, Rounds: 2}
+	p := Pair{Before: filepath.Join(dir, "before"), After: filepath.Join(dir, "after"), Args: []string{"run", "x"}, MoreArgs: []string{"--more"}, Rounds: 2}
 	s, err := p.Times(t.Context())
 	require.NoError(t, err)
-	require.Len(t, s.Samples, 2)
-	require.Len(t, s.Over, 2)
-	ratio, err := s.Value()
+	require.Len(t, s.Wall.Samples, 2)
+	require.Len(t, s.CPU.Over, 2)
+	ratio, err := s.Wall.Value()
 	require.NoError(t, err)
 	require.Positive(t, ratio)
 	played, err := os.ReadFile(log)
 	require.NoError(t, err)
-	require.Equal(t, "before run,after run,after run,before run,before run,after run,", strings.ReplaceAll(string(played), "\n", ","))
+	require.Equal(t, "before run x,after run --more x,after run --more x,before run x,before run x,after run --more x,", strings.ReplaceAll(string(played), "\n", ","))
 }
 
 func TestFailedCommandIsAnError(t *testing.T) {
@@ -35,4 +37,17 @@ func TestFailedCommandIsAnError(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "agent"), []byte("#!/bin/sh\necho why; exit 3\n"), 0o755))
 	_, err := Pair{Before: dir, After: dir, Rounds: 1}.Times(t.Context())
 	require.ErrorContains(t, err, "exit status 3\nwhy")
+}
+
+// TestOnlyTheProcessItselfCounts checks that the CPU time of a child is not that of its parent.
+func TestOnlyTheProcessItselfCounts(t *testing.T) {
+	dir := t.TempDir()
+	busy := "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
+	measure := func(script string) float64 {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "agent"), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+		_, cpu, err := Pair{Before: dir, Args: []string{"run"}}.time(t.Context(), false)
+		require.NoError(t, err)
+		return cpu
+	}
+	require.Greater(t, measure(busy), 2*measure("sh -c '"+busy+"'; true"))
 }
