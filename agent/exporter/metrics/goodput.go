@@ -7,22 +7,39 @@ import (
 	"github.com/musterhq/muster/agent/goodput"
 )
 
-// mostKept bounds the events that an account of a run keeps in memory: 200 attempts of 1,000 workers, in
-// about 30 MB. A run with more has no goodput here.
-const mostKept = 200_000
+const (
+	// mostKept bounds the events that an account of a run keeps in memory: 200 attempts of 1,000 workers, in
+	// about 30 MB. A run with more has no goodput here.
+	mostKept = 200_000
+	// mostTurns bounds the time of an account, and so of a scrape: an event of the whole run may change the
+	// class of each worker. It takes half a second: 400 attempts of 1,000 workers, or 40 of 10,000.
+	mostTurns = 1_000_000
+)
 
 // spending accounts for the time of the workers while a run goes on.
 type spending struct {
-	reader *goodput.Reader // nil: there were too many events
-	taken  int
+	reader  *goodput.Reader // nil: there were too many events
+	taken   int
+	wide    int             // events of the whole run
+	workers map[string]bool // that have been seen
+}
+
+func newSpending() spending {
+	return spending{reader: goodput.NewReader(), workers: map[string]bool{}}
 }
 
 func (s *spending) take(e event.Event) {
 	if s.reader == nil || e.Kind == event.Sampled {
 		return
 	}
-	if s.taken++; s.taken > mostKept {
-		s.reader = nil
+	s.taken++
+	if e.Worker == "" {
+		s.wide++
+	} else {
+		s.workers[e.Worker] = true
+	}
+	if s.taken > mostKept || s.wide*len(s.workers) > mostTurns {
+		s.reader, s.workers = nil, nil
 		return
 	}
 	s.reader.Take(e)

@@ -54,7 +54,7 @@ type run struct {
 // TRACEPARENT; "": none.
 func New(parent string) *Metrics {
 	m := &Metrics{registry: prometheus.NewPedanticRegistry(), descs: map[string]*prometheus.Desc{}, now: time.Now,
-		run: run{cut: map[string]time.Time{}, attempts: map[string]int{}, spent: spending{reader: goodput.NewReader()}}}
+		run: run{cut: map[string]time.Time{}, attempts: map[string]int{}, spent: newSpending()}}
 	if id := traceID(parent); id != "" {
 		m.trace = prometheus.Labels{"trace_id": id}
 	}

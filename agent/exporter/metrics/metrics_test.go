@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/event"
-	"github.com/musterhq/muster/agent/goodput"
 )
 
 const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -315,7 +314,7 @@ func TestTimeThatMovesToAnotherClass(t *testing.T) {
 // TestTooManyEventsForAnAccount checks that memory is bounded, and that the goodput is missing then, not
 // wrong.
 func TestTooManyEventsForAnAccount(t *testing.T) {
-	s := spending{reader: goodput.NewReader()}
+	s := newSpending()
 	for range mostKept + 1 {
 		s.take(event.Event{Time: time.Unix(1e9, 0), Kind: event.Restart, Rank: event.NoRank})
 	}
