@@ -67,6 +67,9 @@ func facts(b *strings.Builder, job *v1alpha1.LaunchJob, now time.Time) {
 	if s.CompletionTime != nil {
 		fact("Ended", "%s", ago(s.CompletionTime, now))
 	}
+	if s.Progress != "" {
+		fact("Progress", "%s%s", s.Progress, reported(s, now))
+	}
 	if s.Goodput != "" {
 		fact("Goodput", "%s", s.Goodput+spent(s.Spent))
 	}
@@ -169,4 +172,12 @@ func standing(pod *corev1.Pod) string {
 		}
 	}
 	return text
+}
+
+// reported says how old the last report about progress is, if the job still runs.
+func reported(s v1alpha1.LaunchJobStatus, now time.Time) string {
+	if s.TrainerStatus == nil || s.CompletionTime != nil {
+		return ""
+	}
+	return " (reported " + age(s.TrainerStatus.LastUpdatedTime, now) + " ago)"
 }

@@ -18,7 +18,7 @@ import (
 // Table returns the columns of kubectl get. wide adds columns, and namespaces adds the namespace as
 // the first one.
 func Table(list []v1alpha1.LaunchJob, wide, namespaces bool, now time.Time) Columns {
-	t := Columns{Head: []string{"NAME", "READY", "PHASE", "REASON", "ATTEMPT", "AGE"}}
+	t := Columns{Head: []string{"NAME", "READY", "PHASE", "PROGRESS", "REASON", "ATTEMPT", "AGE"}}
 	if wide {
 		t.Head = append(t.Head, "FRAMEWORK", "WORKERS", "IMAGE", "GOODPUT", "MESSAGE")
 	}
@@ -28,7 +28,7 @@ func Table(list []v1alpha1.LaunchJob, wide, namespaces bool, now time.Time) Colu
 	for i := range list {
 		job := &list[i]
 		s := job.Status
-		row := []string{job.Name, s.Ready, s.Phase, s.Reason, attempt(s.Attempt), age(job.CreationTimestamp, now)}
+		row := []string{job.Name, s.Ready, s.Phase, s.Progress, s.Reason, attempt(s.Attempt), age(job.CreationTimestamp, now)}
 		if wide {
 			row = append(row, cmp.Or(job.Spec.Framework, "auto"), strconv.Itoa(size(job)), image(job), s.Goodput, oneLine(s.Message))
 		}

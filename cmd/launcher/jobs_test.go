@@ -117,7 +117,7 @@ func TestJobScripts(t *testing.T) {
 }
 
 // job implements `job NAME [FIELD=VALUE]...`. It sets what the controller would write: phase,
-// reason, message, goodput, ready, code, ended (how long ago), launcher, namespace, label. framework,
+// reason, message, progress, goodput, ready, code, ended (how long ago), launcher, namespace, label. framework,
 // workers and procs are fields of the user. output is --output of the launcher, and claim the
 // PersistentVolumeClaim that it mounts at /logs.
 func (o *office) job(ts *testscript.TestScript, args []string) {
@@ -149,6 +149,8 @@ func (o *office) job(ts *testscript.TestScript, args []string) {
 			s.Reason = v
 		case "message":
 			s.Message = v
+		case "progress": // reported a minute ago
+			s.Progress, s.TrainerStatus = v, &v1alpha1.TrainerStatus{LastUpdatedTime: metav1.Time{Time: time.Now().Add(-time.Minute)}}
 		case "goodput":
 			s.Goodput, s.Spent = v, []v1alpha1.TimeSpent{{Class: "productive", Seconds: 93}, {Class: "lost", Seconds: 7}}
 		case "ready":

@@ -51,9 +51,9 @@ func TestLaunchJob(t *testing.T) {
 	require.Equal(t, each(20, 2), ranksPerWorker(t, s.logs("pi-launcher"), job{name: "pi", workers: 20}))
 	s.logs("pi-worker-3")
 	columns := s.kubectl("get", "lj")
-	require.Regexp(t, `(?m)^NAME +READY +PHASE +REASON +ATTEMPT +AGE$`, columns)
+	require.Regexp(t, `(?m)^NAME +READY +PHASE +PROGRESS +REASON +ATTEMPT +AGE$`, columns)
 	require.Regexp(t, `(?m)^pi +20/20 +Succeeded +Completed +1 +\S+$`, columns)
-	require.Regexp(t, `(?m)^NAME +READY +PHASE +REASON +ATTEMPT +AGE +GOODPUT +MESSAGE$`, s.kubectl("get", "lj", "-o", "wide"))
+	require.Regexp(t, `(?m)^NAME +READY +PHASE +PROGRESS +REASON +ATTEMPT +AGE +GOODPUT +MESSAGE$`, s.kubectl("get", "lj", "-o", "wide"))
 	require.Len(t, s.pods(), 21)
 	require.Eventually(t, func() bool { return mayExec() == "" }, 20*time.Second, 200*time.Millisecond, "the Role must not outlive the job")
 

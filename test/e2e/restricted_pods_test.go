@@ -121,7 +121,8 @@ func (s *space) checkTokens() {
 	}
 }
 
-// tokens returns the mounts of service account tokens in an admitted pod.
+// tokens returns the mounts of service account tokens in an admitted pod, except those that the API server does not
+// accept because they have an audience of their own.
 func tokens(pod corev1.Pod) []string {
 	var found []string
 	for _, volume := range pod.Spec.Volumes {
@@ -129,7 +130,7 @@ func tokens(pod corev1.Pod) []string {
 			continue
 		}
 		for _, source := range volume.Projected.Sources {
-			if source.ServiceAccountToken != nil {
+			if source.ServiceAccountToken != nil && source.ServiceAccountToken.Audience == "" {
 				found = append(found, volume.Name)
 			}
 		}
