@@ -1,0 +1,60 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+// TestTimelineNamesTheSlowest checks that the worker that was slow in a phase is named with its cause: one that had no
+// node, and one whose init container took long.
+func TestTimelineNamesTheSlowest(t *testing.T) {
+	t.Parallel()
+	const label = "muster.dev/test-late"
+	s := newSpace(t)
+	t.Cleanup(func() {
+		_, err := kubectlCall{namespace: "default"}.run("label", "node", "node1", label+"-")
+		require.NoError(t, err)
+	})
+	s.launch(launchJob(t, "slow", []string{"sleep", "600"}, func(j *v1alpha1.LaunchJob) {
+		j.Spec.Framework, j.Spec.Workers = "plain", ptr.To(int32(3))
+		late, init := j.Spec.Roles[0].DeepCopy(), j.Spec.Roles[0].DeepCopy()
+		late.Name, late.Replicas, late.Template.Spec.NodeSelector = "late", ptr.To(int32(1)), map[string]string{label: "true"}
+		init.Name, init.Replicas = "init", ptr.To(int32(1))
+		first := *init.Template.Spec.Containers[0].DeepCopy()
+		first.Name, first.Command = "first", []string{"sleep", "12"}
+		init.Template.Spec.InitContainers = []corev1.Container{first}
+		j.Spec.Roles = append(j.Spec.Roles, *late, *init)
+	}))
+	s.becomes("slow", time.Minute, "waiting for a node", func(s v1alpha1.LaunchJobStatus) bool { return s.Reason == "Unschedulable" })
+	time.Sleep(8 * time.Second)
+	s.kubectl("label", "node", "node1", label+"=true")
+	s.becomes("slow", 2*time.Minute, "running", inPhase(v1alpha1.PhaseRunning))
+	type slowest struct {
+		Phase, Worker, Node, Cause string
+		Seconds, Median            float64
+	}
+	var line struct{ Slowest []slowest }
+	require.Eventually(t, func() bool {
+		asked := s.agent(cli(t), time.Minute, "timeline", "slow", "-o", "json")
+		return asked.code == 0 && json.Unmarshal([]byte(asked.out), &line) == nil && len(line.Slowest) > 1
+	}, time.Minute, time.Second)
+	of := map[string]slowest{}
+	for _, one := range line.Slowest {
+		of[one.Phase] = one
+	}
+	require.Equal(t, "slow-late-0", of["queued"].Worker)
+	require.Contains(t, of["queued"].Cause, "Unschedulable")
+	require.Greater(t, of["queued"].Seconds, 8.0)
+	require.Equal(t, "slow-init-0", of["starting"].Worker)
+	require.Greater(t, of["starting"].Seconds, 11.0)
+	require.NotEmpty(t, of["starting"].Node)
+}
