@@ -16,6 +16,9 @@ import (
 // width is that of a dashboard in Grafana's units.
 const width = 24
 
+// board is a dashboard in the form that every Grafana in use reads. Its successor needs Grafana 12.
+type board = dashboard.DashboardBuilder //nolint:staticcheck // deprecated in favor of that successor
+
 // source refers to the data source that the user chooses at the top.
 func source() common.DataSourceRef {
 	return common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr("${datasource}")}
@@ -24,7 +27,7 @@ func source() common.DataSourceRef {
 // dashboards returns the files below images/monitoring/dashboards.
 func dashboards() (map[string][]byte, error) {
 	all := map[string][]byte{}
-	for name, d := range map[string]*dashboard.DashboardBuilder{
+	for name, d := range map[string]*board{
 		"fleet.json": draw("Muster: all jobs", "muster-fleet", "LaunchJobs of a cluster, and their controller.", fleet()),
 		"job.json": draw("Muster: one job", "muster-job", "One run of a job, by the metrics of its launcher.", one()).
 			WithVariable(choice("namespace", "Namespace", `label_values(muster_run_info, namespace)`)).
@@ -47,8 +50,9 @@ func dashboards() (map[string][]byte, error) {
 }
 
 // draw lays out rows of panels.
-func draw(title, uid, means string, rows []row) *dashboard.DashboardBuilder {
-	d := dashboard.NewDashboardBuilder(title).Uid(uid).Description(means).Tags([]string{"muster"}).
+func draw(title, uid, means string, rows []row) *board {
+	d := dashboard.NewDashboardBuilder(title) //nolint:staticcheck // see board
+	d.Uid(uid).Description(means).Tags([]string{"muster"}).
 		Time("now-6h", "now").Refresh("1m").Timezone(common.TimeZoneBrowser).Readonly().
 		WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus"))
 	id := uint32(0)
