@@ -58,7 +58,7 @@ func TestValues(t *testing.T) {
 	require.Equal(t, 2, strings.Count(out, "kind: PodMonitor\n"))
 	require.Equal(t, 4, strings.Count(out, "release: prom\n"))
 	require.Contains(t, out, "namespaceSelector: {any: true}\n")
-	require.Contains(t, out, "reason: {{ $labels.reason }}", "Prometheus' templates stay as they are")
+	require.Contains(t, out, "15 minutes: {{ $labels.reason }}", "Prometheus' templates stay as they are")
 	require.Contains(t, out, "--progress-addr=:8443\n")
 	out, err = template("--set=monitoring.podMonitors=true,namespaces={a,b}")
 	require.NoError(t, err, out)
