@@ -32,7 +32,7 @@ func (r *runner) beginExport() {
 		Attempt: r.record.Attempt, Voice: r.voice, Log: r.log})
 	if err != nil {
 		r.voice.Warn("no metrics and traces of this run: %s", phrase.OneLine(err))
-		r.voice.Hint("copy agent-exporter from Muster's image to " + filepath.Dir(path) + ", beside agent-launcher")
+		r.voice.Hint("copy agent-exporter from Muster's image to " + filepath.Dir(path) + ", or run make build in a checkout")
 		return
 	}
 	r.exporter.Measure("waiting", r.record.Sample)
