@@ -13,7 +13,7 @@ const NoRank = -1
 
 // Kinds of lines in the index.
 const (
-	kindRun          = "run"          // the first line: who writes here
+	kindRun          = "run"          // the first line: the run that writes
 	kindAttempt      = "attempt"      // an attempt starts its processes
 	kindProcess      = "process"      // a process of the attempt, and where its output begins
 	kindFile         = "file"         // a file that the run is about to create

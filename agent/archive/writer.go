@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Run is who writes to a directory.
+// Run names the run that writes to a directory.
 type Run struct {
 	ID        string
 	Job       string // "": the run belongs to no job

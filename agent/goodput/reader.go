@@ -12,7 +12,7 @@ import (
 // end, such as lost links.
 type Reader struct {
 	events []event.Event
-	newest time.Time         // of all events, also of those that are not kept
+	newest time.Time         // of all events, kept or not
 	linked map[string]bool   // by worker
 	known  map[string]bool   // workers that a kept event shows
 	names  map[string]string // one copy of the name of each worker with an event here

@@ -15,7 +15,7 @@ func TestOutputDir(t *testing.T) {
 		"/logs":    {Env: env("dir=/logs/")},
 		"/a":       {Env: env("dir=/b"), Command: []string{"/muster/agent", "run", "--output=dir=/a", "--", "x"}},
 		"/c":       {Args: []string{"run", "--output", "dir=/c"}},
-		"/work/d":  {Env: env("dir=d"), WorkingDir: "/work"},
+		"/code/d":  {Env: env("dir=d"), WorkingDir: "/code"},
 		"/e":       {Env: env("dir=e")},
 		"":         {Env: env("tag"), Command: []string{"agent", "run", "--", "program", "--output=dir=/theirs"}},
 		"/f/of it": {Env: env("dir=/f/of it")},

@@ -9,7 +9,7 @@ import (
 const mostText = 300
 
 // plain returns text of others for the page and the picture, with at most mostText characters. It
-// replaces characters that XML does not allow, and those that change the direction of the text.
+// replaces characters that XML does not allow, and characters that change the direction of the text.
 func plain(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {

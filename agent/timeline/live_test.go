@@ -33,7 +33,7 @@ func live(events []event.Event) (spans map[string][]Span, attempts []Attempt) {
 	return spans, attempts
 }
 
-// known returns spans without those that the events do not tell, as words. A Live may return one span
+// known returns spans as words, without unknown ones. A Live may return one span
 // in two parts; they are one here.
 func known(all []Span) (words []string) {
 	var last Span

@@ -13,7 +13,7 @@ type Timeline struct {
 	Workers  []Worker // by name
 	Slowest  []Slowest
 	Attempts []Attempt
-	Notes    []event.Event // of the run: those that concern no single worker
+	Notes    []event.Event // of the run, about no single worker
 	Over     bool          // the run has ended
 	Exit     int           // its exit code
 	Why      string        // the cause, if it failed

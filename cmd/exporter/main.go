@@ -29,7 +29,7 @@ const memory = 64 << 20
 func main() {
 	debug.SetMemoryLimit(memory)
 	// The end of the input is the end of the run. A signal to the whole container comes before it, and
-	// the last events are those that matter most.
+	// the last events matter most.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	os.Exit(run(os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }

@@ -121,8 +121,8 @@ func (s *space) checkTokens() {
 	}
 }
 
-// tokens returns the mounts of service account tokens in an admitted pod, except those that the API server does not
-// accept because they have an audience of their own.
+// tokens returns the mounts of service account tokens in an admitted pod, except tokens with
+// an audience of their own, which the API server does not accept.
 func tokens(pod corev1.Pod) []string {
 	var found []string
 	for _, volume := range pod.Spec.Volumes {

@@ -35,7 +35,7 @@ type Census struct {
 	mu      sync.Mutex
 	reader  client.Reader
 	clock   clock.PassiveClock
-	reasons map[string]bool // those that have been a label
+	reasons map[string]bool // values that the label has had
 }
 
 // New returns a census.

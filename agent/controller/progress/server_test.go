@@ -35,7 +35,7 @@ const host = "localhost"
 var jobKey = client.ObjectKey{Namespace: "hpc", Name: "train"}
 
 // world is an API server with the job hpc/train, its pod train-worker-0, and a stranger's pod. A token
-// is the name of its pod; those that begin with "not" are not valid.
+// is the name of its pod; a token that begins with "not" is not valid.
 func world(t *testing.T) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()

@@ -8,8 +8,7 @@ import (
 )
 
 const (
-	// mostShown is the number of workers that have a span for each phase. They are those that come
-	// first.
+	// mostShown is the number of workers that have a span for each phase: the first ones to come.
 	mostShown = 100
 	// mostSlow is the number of spans that the other workers have for each phase in an attempt, or
 	// before it: the longest. Phases that all workers share have none.

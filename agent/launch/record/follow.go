@@ -16,7 +16,7 @@ type Follower interface {
 	Take(line []byte)
 }
 
-// Follow passes all later events on to a follower, also those that the file has to drop.
+// Follow passes all later events on to a follower, even if the file has to drop them.
 func (l *Log) Follow(f Follower) {
 	if l == nil {
 		return
