@@ -41,9 +41,8 @@ func TestScrapeOfARun(t *testing.T) {
 // TestPrometheusScrapesARun checks that a real Prometheus gets the series, and native histograms.
 func TestPrometheusScrapesARun(t *testing.T) {
 	t.Parallel()
-	if _, err := osexec.LookPath("prometheus"); err != nil {
-		t.Skip("prometheus is not installed (make deps)")
-	}
+	_, err := osexec.LookPath("prometheus")
+	require.NoError(t, err, "make deps installs it")
 	r := measuredRun(t)
 	dir, address := t.TempDir(), "127.0.0.1:"+freePort(t)
 	config := filepath.Join(dir, "prometheus.yml")

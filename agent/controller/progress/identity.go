@@ -21,7 +21,7 @@ import (
 
 // Secret is the name of the Secret with the server's certificate. All replicas of a controller share
 // it, and jobs that run know it, so it must survive them. To replace it, delete it and restart the
-// controller: programs that run then cannot report any more.
+// controller. Running programs then cannot report any more.
 const Secret = "muster-controller-progress"
 
 // validFor is how long a certificate is valid. Only pods that this controller creates trust it.

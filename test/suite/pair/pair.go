@@ -34,7 +34,7 @@ type Pair struct {
 // Times are what a Pair has measured, each as the ratio of the second build to the first one.
 type Times struct {
 	Wall figure.Series // seconds
-	CPU  figure.Series // of the agent's own process, without those that it started; seconds, in steps of 0.01
+	CPU  figure.Series // of the agent's own process, without its children; seconds, in steps of 0.01
 }
 
 // Times runs the command of both builds Rounds times, and lets each build go first in every second round. It returns an
