@@ -15,7 +15,7 @@ import (
 )
 
 // TestTimelineNamesTheSlowest checks that the worker that was slow in a phase is named with its cause: one that had no
-// node, and one whose init container took long.
+// node, one whose image took long, and one whose init container took long.
 func TestTimelineNamesTheSlowest(t *testing.T) {
 	t.Parallel()
 	const label = "muster.dev/test-late"
@@ -24,15 +24,20 @@ func TestTimelineNamesTheSlowest(t *testing.T) {
 		_, err := kubectlCall{namespace: "default"}.run("label", "node", "node1", label+"-")
 		require.NoError(t, err)
 	})
+	address := serveSlowly(t, 12*time.Second)
+	image := address + "/" + slowImage + ":1"
 	s.launch(launchJob(t, "slow", []string{"sleep", "600"}, func(j *v1alpha1.LaunchJob) {
 		j.Spec.Framework, j.Spec.Workers = "plain", ptr.To(int32(3))
-		late, init := j.Spec.Roles[0].DeepCopy(), j.Spec.Roles[0].DeepCopy()
+		j.Spec.Agent = &v1alpha1.Agent{Delivery: "init"}
+		late, init, pull := j.Spec.Roles[0].DeepCopy(), j.Spec.Roles[0].DeepCopy(), j.Spec.Roles[0].DeepCopy()
+		pull.Name, pull.Replicas = "pull", ptr.To(int32(1))
+		pull.Template.Spec.Containers[0].Image, pull.Template.Spec.Containers[0].ImagePullPolicy = image, corev1.PullAlways
 		late.Name, late.Replicas, late.Template.Spec.NodeSelector = "late", ptr.To(int32(1)), map[string]string{label: "true"}
 		init.Name, init.Replicas = "init", ptr.To(int32(1))
 		first := *init.Template.Spec.Containers[0].DeepCopy()
 		first.Name, first.Command = "first", []string{"sleep", "12"}
 		init.Template.Spec.InitContainers = []corev1.Container{first}
-		j.Spec.Roles = append(j.Spec.Roles, *late, *init)
+		j.Spec.Roles = append(j.Spec.Roles, *late, *init, *pull)
 	}))
 	s.becomes("slow", time.Minute, "waiting for a node", func(s v1alpha1.LaunchJobStatus) bool { return s.Reason == "Unschedulable" })
 	time.Sleep(8 * time.Second)
@@ -54,6 +59,10 @@ func TestTimelineNamesTheSlowest(t *testing.T) {
 	require.Equal(t, "slow-late-0", of["queued"].Worker)
 	require.Contains(t, of["queued"].Cause, "Unschedulable")
 	require.GreaterOrEqual(t, of["queued"].Seconds, 7.0) // Kubernetes has whole seconds
+	require.Equal(t, "slow-pull-0", of["pulling"].Worker)
+	require.Contains(t, of["pulling"].Cause, image)
+	require.GreaterOrEqual(t, of["pulling"].Seconds, 11.0)
+	require.NotEmpty(t, of["pulling"].Node)
 	require.Equal(t, "slow-init-0", of["starting"].Worker)
 	require.Greater(t, of["starting"].Seconds, 11.0)
 	require.NotEmpty(t, of["starting"].Node)
