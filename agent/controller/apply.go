@@ -1,11 +1,11 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,9 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/gang"
 )
 
 // fieldManager owns the fields that the controller applies.
@@ -99,47 +101,56 @@ func contains(have, want any) bool {
 // gangObject creates the object of the gang. If pods are unscheduled, it also reads what the gang's
 // scheduler reports.
 func (r *Reconciler) gangObject(ctx context.Context, b builder, s scene) (*obstacle, error) {
-	kind, ok := gangKind(backend(b.job))
+	kind, ok := gang.Kind(gang.Backend(b.job))
 	if !ok || len(s.steps.create) == 0 && !unscheduled(s.places) {
 		return nil, nil
 	}
 	var have client.Object
 	mapping, err := r.Client.RESTMapper().RESTMapping(kind)
 	switch {
-	case err == nil && backend(b.job) == kueue: // Kueue creates its object from the pods
+	case err == nil && gang.Backend(b.job) == gang.Kueue: // Kueue creates its object from the pods
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(mapping.GroupVersionKind)
 		have, err = u, client.IgnoreNotFound(r.Reader.Get(ctx, client.ObjectKeyFromObject(b.job), u))
 	case err == nil:
-		have, err = r.keep(ctx, r.Reader, b.job, b.gang(mapping.GroupVersionKind.Version))
+		have, err = r.keep(ctx, r.Reader, b.job, b.gang().Object(b.owned(b.job.Name), mapping.GroupVersionKind.Version))
 	}
 	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) { // NotFound: the cluster served it before, and the mapper still has it
-		return nil, &obstacle{reasonNoGang, fmt.Sprintf("gang.backend is %s, but this cluster has no %s of %s: install the scheduler, or choose another backend", b.job.Spec.Gang.Backend, kind.Kind, kind.Group)}
+		return nil, &obstacle{reasonNoGang, fmt.Sprintf("gang.backend is %s, but this cluster has no %s of %s: install the scheduler, or choose another backend", gang.Backend(b.job), kind.Kind, kind.Group)}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return gangSays(have.(*unstructured.Unstructured)), nil
+	why := gang.Says(have.(*unstructured.Unstructured))
+	if why == "" {
+		return nil, nil
+	}
+	return &obstacle{reasonGang, clip(why, 1000)}, nil
 }
 
-// gangSays returns the newest condition of a gang, unless it is one of success. Volcano leaves both
-// of its conditions True, in their old places. Kubernetes 1.36 reports PodGroupScheduled, 1.37
-// reports PodGroupInitiallyScheduled, and Kueue reports QuotaReserved.
-func gangSays(u *unstructured.Unstructured) (says *obstacle) {
-	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	newest := ""
-	for i := range conditions {
-		c, _ := conditions[i].(map[string]any)
-		at, _ := c["lastTransitionTime"].(string)
-		switch bad := c["type"] == "Unschedulable" && c["status"] == "True" ||
-			c["status"] == "False" && slices.Contains([]any{"PodGroupScheduled", "PodGroupInitiallyScheduled", "QuotaReserved"}, c["type"]); {
-		case bad && at >= newest:
-			newest, says = at, &obstacle{reasonGang, clip(fmt.Sprintf("%s %s: %v", u.GetKind(), u.GetName(), c["message"]), 1000)}
-		case c["type"] == "Scheduled" && at >= newest:
-			newest, says = at, nil
-		}
+// chooseGang chooses a backend for gang.backend auto, for a job that is about to get its pods.
+func (r *Reconciler) chooseGang(job *v1alpha1.LaunchJob, slots []slot) (c choice, err error) {
+	g := job.Spec.Gang
+	if g == nil || g.Backend != gang.Auto || job.Status.Gang != "" || runPolicy(job).Suspend || job.Status.CompletionTime != nil {
+		return c, nil
 	}
-	return says
+	claimed := ""
+	for _, s := range slots {
+		claimed = cmp.Or(claimed, gang.Claimed(s.template.Labels, s.template.Annotations, s.template.Spec.SchedulerName))
+	}
+	c.backend, c.why, err = gang.Choose(job, claimed, func(kind schema.GroupKind) (bool, error) {
+		_, err := r.Client.RESTMapper().RESTMapping(kind)
+		if meta.IsNoMatchError(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	return c, err
+}
+
+// choice is the backend that was chosen for gang.backend auto.
+type choice struct {
+	backend, why string
 }
 
 // obstacleOf converts the API server's rejection of a child into an obstacle. Other errors are

@@ -11,11 +11,12 @@
 //	status.go    places + verdict -> the status, written once
 //	reconcile.go calls these in this order
 //
+// Package gang makes a gang of the pods, for schedulers that start all of them or none.
 // Package exclude says which nodes new pods avoid. Package topology, a controller of its own, copies
 // labels of nodes to the pods. Package census counts jobs for Prometheus. Package progress takes reports of programs about how far they are.
 //
 // Builders are pure. They are pod.go, wrap.go (the agent before the user's command), deliver.go (how
-// the agent gets there), token.go and gang.go. access.go builds Service, ServiceAccount, Role and
+// the agent gets there) and token.go. access.go builds Service, ServiceAccount, Role and
 // RoleBinding. refuse.go finds jobs that cannot be built.
 //
 // It promises:

@@ -146,7 +146,7 @@ func TestANodeThatIsGone(t *testing.T) {
 		require.NoError(t, s.truth.Create(t.Context(), job))
 		require.NoError(t, r.advance(t.Context(), b, &sc, nil))
 		old := job.Status
-		r.tell(job, old, newStatus(job, sc), sc.steps)
+		r.tell(job, old, newStatus(job, sc), sc)
 		require.Contains(t, <-recorder.Events, "replacing pod pi-worker-1")
 		require.Equal(t, want, <-recorder.Events, backend)
 		if backend == "kueue" {

@@ -10,11 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/gang"
 )
 
 // TestGangs checks the objects and labels for each scheduler except Volcano, which has a golden
@@ -27,12 +29,12 @@ func TestGangs(t *testing.T) {
 		label     map[string]string
 	}{
 		"none": {gang: v1alpha1.Gang{Backend: "none"}},
-		"coscheduling": {v1alpha1.Gang{Backend: coscheduling, PriorityClassName: "high"}, map[string]any{"minMember": int64(3)},
-			"scheduler-plugins-scheduler", map[string]string{coschedulingGroup: "pi"}},
-		"coscheduling, minMember": {v1alpha1.Gang{Backend: coscheduling, MinMember: new(int32(2)), SchedulerName: "own"}, map[string]any{"minMember": int64(2)},
-			"own", map[string]string{coschedulingGroup: "pi"}},
-		"kueue": {v1alpha1.Gang{Backend: kueue, Queue: "gold"}, nil, "", map[string]string{kueueQueue: "gold", kueueGroup: "pi"}},
-		"workload": {v1alpha1.Gang{Backend: workload}, map[string]any{"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": int64(3)}}},
+		"coscheduling": {v1alpha1.Gang{Backend: gang.Coscheduling, PriorityClassName: "high"}, map[string]any{"minMember": int64(3)},
+			"scheduler-plugins-scheduler", map[string]string{"scheduling.x-k8s.io/pod-group": "pi"}},
+		"coscheduling, minMember": {v1alpha1.Gang{Backend: gang.Coscheduling, MinMember: new(int32(2)), SchedulerName: "own"}, map[string]any{"minMember": int64(2)},
+			"own", map[string]string{"scheduling.x-k8s.io/pod-group": "pi"}},
+		"kueue": {v1alpha1.Gang{Backend: gang.Kueue, Queue: "gold"}, nil, "", map[string]string{"kueue.x-k8s.io/queue-name": "gold", "kueue.x-k8s.io/pod-group-name": "pi"}},
+		"workload": {v1alpha1.Gang{Backend: gang.Workload}, map[string]any{"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": int64(3)}}, "disruptionMode": map[string]any{"all": map[string]any{}}},
 			"", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +42,7 @@ func TestGangs(t *testing.T) {
 			job.Spec.Gang = &tc.gang
 			b := aBuilder(job)
 			require.NoError(t, refuse(b))
-			u := b.gang("v1")
+			u := b.gang().Object(b.owned("pi"), "v1")
 			if tc.spec == nil {
 				require.Nil(t, u)
 			} else {
@@ -53,10 +55,10 @@ func TestGangs(t *testing.T) {
 				require.Equal(t, tc.scheduler, pod.Spec.SchedulerName)
 				require.Equal(t, tc.gang.PriorityClassName, pod.Spec.PriorityClassName)
 				require.Subset(t, pod.Labels, tc.label)
-				if tc.gang.Backend == kueue {
-					require.Equal(t, "3", pod.Annotations[kueueTotal], "the total includes the launcher")
+				if tc.gang.Backend == gang.Kueue {
+					require.Equal(t, "3", pod.Annotations["kueue.x-k8s.io/pod-group-total-count"], "the total includes the launcher")
 				}
-				if tc.gang.Backend == workload {
+				if tc.gang.Backend == gang.Workload {
 					require.Equal(t, "pi", *pod.Spec.SchedulingGroup.PodGroupName)
 				}
 			}
@@ -80,7 +82,7 @@ func TestGangKindGone(t *testing.T) {
 		},
 	}).Build()
 	job := aJob(t, "mpi")
-	job.Spec.Gang = &v1alpha1.Gang{Backend: volcano}
+	job.Spec.Gang = &v1alpha1.Gang{Backend: gang.Volcano}
 	b := aBuilder(job)
 	r := &Reconciler{Client: c, Reader: c}
 	_, err := r.gangObject(t.Context(), b, scene{steps: steps{create: []birth{{slot: b.slots[0]}}}})
@@ -94,7 +96,7 @@ func TestGangKindGone(t *testing.T) {
 // its Workload is the reason.
 func TestKueue(t *testing.T) {
 	job := aJob(t, "mpi")
-	job.Spec.Gang = &v1alpha1.Gang{Backend: kueue, Queue: "gold"}
+	job.Spec.Gang = &v1alpha1.Gang{Backend: gang.Kueue, Queue: "gold"}
 	b := aBuilder(job)
 	waiting := scene{steps: steps{create: []birth{{slot: b.slots[0]}}}}
 	look := func(mapper meta.RESTMapper, has ...client.Object) (*obstacle, error) {
@@ -122,28 +124,38 @@ func TestKueue(t *testing.T) {
 	require.Equal(t, &obstacle{"GangUnschedulable", "Workload pi: insufficient unused quota"}, said)
 }
 
-// TestMessagesOfGangSchedulers checks that the messages of the schedulers become the job's reason.
-func TestMessagesOfGangSchedulers(t *testing.T) {
-	group := func(conditions ...any) *unstructured.Unstructured {
-		u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": conditions}}}
-		u.SetName("pi")
-		u.SetKind("PodGroup")
-		return u
+// TestGangIsChosenOnce checks that gang.backend auto takes what the cluster serves, says so in an event and in the
+// status, and stays with it until the job is suspended.
+func TestGangIsChosenOnce(t *testing.T) {
+	kind := schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1beta1", Kind: "PodGroup"}
+	serves := meta.NewDefaultRESTMapper([]schema.GroupVersion{kind.GroupVersion()})
+	serves.Add(kind, meta.RESTScopeNamespace)
+	job := aJob(t, "mpi")
+	job.Spec.Gang = &v1alpha1.Gang{Backend: gang.Auto}
+	choose := func(mapper meta.RESTMapper) choice {
+		r := &Reconciler{Client: fake.NewClientBuilder().WithRESTMapper(mapper).Build()}
+		chosen, err := r.chooseGang(job, layout(job))
+		require.NoError(t, err)
+		return chosen
 	}
-	at := func(kind, message, time string) map[string]any {
-		return map[string]any{"type": kind, "status": "True", "message": message, "lastTransitionTime": "2026-11-01T12:00:" + time + "Z"}
-	}
-	no, yes := at("Unschedulable", "3/4 tasks in gang unschedulable", "05"), at("Scheduled", "", "03")
-	says := &obstacle{"GangUnschedulable", "PodGroup pi: 3/4 tasks in gang unschedulable"}
-	require.Nil(t, gangSays(group()))
-	require.Nil(t, gangSays(group(yes)))
-	require.Equal(t, says, gangSays(group(yes, no)))
-	require.Equal(t, says, gangSays(group(no, yes)), "the list order is by first occurrence, so the later time decides")
-	require.Nil(t, gangSays(group(no, at("Scheduled", "", "09"))), "the gang was scheduled later")
-	for _, kind := range []string{"PodGroupScheduled", "PodGroupInitiallyScheduled", "QuotaReserved"} {
-		c := at(kind, "3/4 tasks in gang unschedulable", "05")
-		require.Nil(t, gangSays(group(c)))
-		c["status"] = "False"
-		require.Equal(t, says, gangSays(group(c)))
-	}
+	none := choose(meta.NewDefaultRESTMapper(nil))
+	require.Equal(t, gang.None, none.backend)
+	chosen := choose(serves)
+	require.Equal(t, choice{gang.Workload, "the cluster has PodGroup of scheduling.k8s.io"}, chosen)
+
+	recorder := events.NewFakeRecorder(4)
+	r := &Reconciler{Events: recorder}
+	r.tell(job, v1alpha1.LaunchJobStatus{}, v1alpha1.LaunchJobStatus{}, scene{gang: chosen})
+	r.tell(job, v1alpha1.LaunchJobStatus{}, v1alpha1.LaunchJobStatus{}, scene{gang: none})
+	require.Equal(t, "Normal GangChosen gang.backend auto: workload, because the cluster has PodGroup of scheduling.k8s.io", <-recorder.Events)
+	require.Contains(t, <-recorder.Events, "Warning GangChosen gang.backend auto: none, because the cluster has no gang scheduler")
+
+	job.Status = newStatus(job, scene{gang: chosen})
+	require.Equal(t, gang.Workload, job.Status.Gang)
+	require.Zero(t, choose(meta.NewDefaultRESTMapper(nil)), "it is chosen already")
+	require.Equal(t, "pi", *aBuilder(job).pod(layout(job)[0], "pi-launcher").Spec.SchedulingGroup.PodGroupName)
+	job.Spec.RunPolicy = &v1alpha1.RunPolicy{Suspend: true}
+	job.Status = newStatus(job, scene{})
+	require.Empty(t, job.Status.Gang)
+	require.Zero(t, choose(serves), "a suspended job needs none yet")
 }

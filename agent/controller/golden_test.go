@@ -54,7 +54,7 @@ func objects(b builder) []any {
 	if b.job.Spec.Launcher != nil {
 		all = append(all, b.role(b.workerNames(), true), b.binding())
 	}
-	if g := b.gang("v1"); g != nil {
+	if g := b.gang().Object(b.owned(b.job.Name), "v1"); g != nil {
 		all = append(all, g)
 	}
 	for _, s := range b.slots {
@@ -102,9 +102,9 @@ func TestRefuse(t *testing.T) {
 		"injected, no command, unknown to Kubeflow": {"compat-static", func(j *v1alpha1.LaunchJob) { j.Spec.Framework = "ray" }, "--compat=kubeflow-v1 does not support --framework=ray"},
 		"injected, no command, ray":                 {"static", func(j *v1alpha1.LaunchJob) { j.Spec.Framework = "ray" }, "its ranks are not known before the pods start"},
 		"two gangs": {"volcano", func(j *v1alpha1.LaunchJob) {
-			j.Spec.Roles[0].Template.Labels = map[string]string{coschedulingGroup: "x"}
+			j.Spec.Roles[0].Template.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": "x"}
 		}, "two gang schedulers: volcano by spec.gang or a template, and coscheduling by the template of ps"},
-		"two gangs, one by a label of the job": {"volcano", func(j *v1alpha1.LaunchJob) { j.Labels = map[string]string{kueueQueue: "q"} }, "and kueue by the labels of the LaunchJob"},
+		"two gangs, one by a label of the job": {"volcano", func(j *v1alpha1.LaunchJob) { j.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "q"} }, "and kueue by the labels of the LaunchJob"},
 		"a volume with the name of ours": {"mpi", func(j *v1alpha1.LaunchJob) {
 			j.Spec.Roles[0].Template.Spec.Volumes = []corev1.Volume{{Name: shmVolume}}
 		}, "rename the volume"},

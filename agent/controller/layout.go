@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/gang"
 	"github.com/musterhq/muster/exec/names"
 )
 
@@ -94,6 +95,9 @@ func roleList(job *v1alpha1.LaunchJob) string {
 	}
 	return strings.Join(parts, ",")
 }
+
+// gang returns the gang of the pods.
+func (b builder) gang() gang.Group { return gang.Group{Job: b.job, Pods: len(b.slots)} }
 
 // delivery returns how the agent gets into the pods.
 func delivery(job *v1alpha1.LaunchJob) string {

@@ -53,7 +53,7 @@ func (b builder) pod(s slot, name string) *corev1.Pod {
 	b.deliver(s, &pod.Spec)
 	b.wrap(s, &pod.Spec)
 	b.shm(s, &pod.Spec)
-	b.join(pod, s)
+	b.gang().Join(pod, s.role)
 	if b.job.Spec.ReportProgress || s.launcher() && slices.ContainsFunc(b.job.Spec.Progress, func(r v1alpha1.ProgressRule) bool { return r.Expect != "" }) {
 		b.offer.Give(pod, s.own(&pod.Spec), b.job.Name)
 	}

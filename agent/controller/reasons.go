@@ -17,6 +17,8 @@ const (
 	reasonTaken = "NameTaken"
 	// The cluster does not have the scheduler that gang.backend names.
 	reasonNoGang = "NoGangScheduler"
+	// A backend was chosen for gang.backend auto. The message says why. Only events have this reason.
+	reasonChosen = "GangChosen"
 	// The gang's scheduler reports that the pods do not fit together. The message has its words.
 	reasonGang = "GangUnschedulable"
 	// runPolicy.suspend is true. The job has no pods.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/controller/exclude"
+	"github.com/musterhq/muster/agent/controller/gang"
 	"github.com/musterhq/muster/agent/controller/progress"
 	"github.com/musterhq/muster/exec/names"
 )
@@ -66,8 +67,16 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	b := r.builder(job)
 	s := scene{now: r.Clock.Now(), version: r.Version}
+	if s.gang, err = r.chooseGang(job, layout(job)); err != nil {
+		return reconcile.Result{}, err
+	}
+	known := job // with what the status does not say yet
+	if s.gang.backend != "" {
+		known = job.DeepCopy()
+		known.Status.Gang = s.gang.backend
+	}
+	b := r.builder(known)
 	var surplus []*corev1.Pod
 	s.places, surplus = observe(b.slots, pods, b.attempt, s.now)
 	if job.Status.CompletionTime != nil {
@@ -82,7 +91,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 func (r *Reconciler) builder(job *v1alpha1.LaunchJob) builder {
 	image := cmp.Or(ptr.Deref(job.Spec.Agent, v1alpha1.Agent{}).Image, r.AgentImage)
 	b := builder{job: job, slots: layout(job), image: image, attempt: max(job.Status.Attempt, 1), offer: r.Offer}
-	if backend(job) != kueue { // a group of Kueue wants pods that are alike
+	if gang.Backend(job) != gang.Kueue { // a group of Kueue wants pods that are alike
 		b.avoid = job.Status.ExcludedNodes
 	}
 	return b
@@ -115,7 +124,7 @@ func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus [
 	}
 	surplus = append(surplus, b.expel(s.places)...)
 	s.steps = plan(b.job, s.places, surplus, s.now)
-	s.steps.nodes = exclude.Job{LaunchJob: b.job, Pods: len(b.slots), Alike: backend(b.job) == kueue}.Nodes(s.steps.record, s.now)
+	s.steps.nodes = exclude.Job{LaunchJob: b.job, Pods: len(b.slots), Alike: gang.Backend(b.job) == gang.Kueue}.Nodes(s.steps.record, s.now)
 	b.avoid = slices.Concat(b.avoid, exclude.Added(s.steps.nodes)) // the status has them later
 	if d := deadline(b.job); d > 0 && b.job.Status.StartTime != nil {
 		s.steps.again(d - s.now.Sub(b.job.Status.StartTime.Time))
@@ -153,7 +162,7 @@ func (r *Reconciler) make(ctx context.Context, b builder, s *scene) error {
 	if s.blocked, err = r.gangObject(ctx, b, *s); err != nil {
 		return err
 	}
-	if backend(b.job) != "" && unscheduled(s.places) {
+	if gang.Backend(b.job) != "" && unscheduled(s.places) {
 		s.steps.again(2 * retryAfter) // the gang's object is not watched
 	}
 	if ready, err := r.shareToken(ctx, b, s); err != nil || !ready {
@@ -247,16 +256,23 @@ func (r *Reconciler) report(ctx context.Context, job *v1alpha1.LaunchJob, s scen
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	r.Metrics.observe(old, status, s.places)
-	r.tell(job, old, status, s.steps)
+	r.tell(job, old, status, s)
 	return result, nil
 }
 
 // tell emits an event for each transition.
-func (r *Reconciler) tell(job *v1alpha1.LaunchJob, old, status v1alpha1.LaunchJobStatus, done steps) {
-	for _, p := range done.record {
+func (r *Reconciler) tell(job *v1alpha1.LaunchJob, old, status v1alpha1.LaunchJobStatus, s scene) {
+	if c := s.gang; c.backend != "" {
+		kind := corev1.EventTypeNormal
+		if c.backend == gang.None {
+			kind = corev1.EventTypeWarning
+		}
+		r.Events.Eventf(job, nil, kind, reasonChosen, "Schedule", "gang.backend auto: %s, because %s", c.backend, c.why)
+	}
+	for _, p := range s.steps.record {
 		r.Events.Eventf(job, nil, corev1.EventTypeWarning, reasonReplaced, "Replace", "replacing pod %s: %s", p.Pod, p.Reason)
 	}
-	for _, n := range done.nodes {
+	for _, n := range s.steps.nodes {
 		reason := reasonExcluded
 		if n.Refused != "" {
 			reason = reasonNotExcluded

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/gang"
 )
 
 // refuse finds what the API server cannot: conflicts between a job and its templates. The error
@@ -57,11 +58,11 @@ func commandless(b builder, s slot) error {
 
 // twoGangs rejects pods that the gangs of two schedulers claim, because neither would start them.
 func twoGangs(job *v1alpha1.LaunchJob, slots []slot) error {
-	asked := [][2]string{{"the labels of the LaunchJob", gangOf(job.Labels, nil, "")}}
+	asked := [][2]string{{"the labels of the LaunchJob", gang.Claimed(job.Labels, nil, "")}}
 	for _, s := range slots {
-		asked = append(asked, [2]string{"the template of " + s.role, gangOf(s.template.Labels, s.template.Annotations, s.template.Spec.SchedulerName)})
+		asked = append(asked, [2]string{"the template of " + s.role, gang.Claimed(s.template.Labels, s.template.Annotations, s.template.Spec.SchedulerName)})
 	}
-	have := backend(job)
+	have := gang.Backend(job)
 	for _, a := range asked {
 		if a[1] != "" && have != "" && a[1] != have {
 			return fmt.Errorf("two gang schedulers: %s by spec.gang or a template, and %s by %s: a job in two gangs never starts; keep one", have, a[1], a[0])

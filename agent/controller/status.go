@@ -25,6 +25,7 @@ type scene struct {
 	blocked *obstacle      // what the API server or a gang's scheduler reported
 	events  []corev1.Event // of pods that a node cannot prepare
 	unread  bool           // the right to read them is missing
+	gang    choice         // what this reconcile chose for gang.backend auto
 	token   string         // the members' Secret, if this reconcile created one
 	now     time.Time
 	version string
@@ -36,6 +37,7 @@ func newStatus(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
 	s.ObservedGeneration = job.Generation
 	s.Attempt = max(s.Attempt, 1)
 	s.TokenSecret = cmp.Or(sc.token, s.TokenSecret)
+	s.Gang = cmp.Or(sc.gang.backend, s.Gang)
 	s.Selector = names.LabelJob + "=" + job.Name + "," + names.LabelRole + "=" + names.RoleWorker
 	ready, wanted := count(s, sc)
 	s.Spares = spares(job, &ready, &wanted, s.Spares, sc.verdict.over)
@@ -48,7 +50,7 @@ func newStatus(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
 		finish(s, job, sc)
 		s.Progress = progress.Last(s.TrainerStatus)
 	case runPolicy(job).Suspend:
-		s.StartTime = nil
+		s.StartTime, s.Gang = nil, "" // a resumed job may find another scheduler
 		say(s, v1alpha1.PhaseSuspended, obstacle{reasonSuspended, "runPolicy.suspend is true"}, v1alpha1.Suspended, v1alpha1.WorkersReady, v1alpha1.Launched, v1alpha1.Stalled)
 	default:
 		s.StartTime = cmp.Or(s.StartTime, &metav1.Time{Time: sc.now})

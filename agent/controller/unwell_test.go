@@ -59,7 +59,7 @@ func TestWhatTheLauncherReports(t *testing.T) {
 				sc.places, _ = observe(b.slots, []*corev1.Pod{launcher, aPod(job, "pi-worker-0", ready), aPod(job, "pi-worker-1", ready)}, b.attempt, sc.now)
 				old := job.Status
 				job.Status = newStatus(job, sc)
-				(&Reconciler{Events: recorder}).tell(job, old, job.Status, steps{})
+				(&Reconciler{Events: recorder}).tell(job, old, job.Status, scene{})
 			}
 			look(aPod(job, "pi-launcher", asked(true, time.Hour)))
 			require.Equal(t, v1alpha1.PhaseRunning, job.Status.Phase)

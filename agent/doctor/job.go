@@ -113,10 +113,16 @@ var gangKinds = map[string]struct{ group, kind string }{
 
 // gang reads whether the API server serves the kind of the job's gang.
 func (d *doctor) gang(ctx context.Context, job *v1alpha1.LaunchJob) check.Gang {
-	if job.Spec.Gang == nil || job.Spec.Gang.Backend == "none" {
+	if job.Spec.Gang == nil {
 		return check.Gang{}
 	}
 	backend := job.Spec.Gang.Backend
+	if backend == "auto" {
+		backend = job.Status.Gang // "": the controller has not chosen yet
+	}
+	if backend == "" || backend == "none" {
+		return check.Gang{}
+	}
 	k, known := gangKinds[backend]
 	g := check.Gang{Backend: backend, Kind: k.kind + "." + k.group}
 	if !known {

@@ -41,7 +41,7 @@ func (r Request) validate() error {
 	if err := failure.OneOf("--delivery", r.Delivery, "", "init", "baked", "imageVolume"); err != nil {
 		return err
 	}
-	if err := failure.OneOf("--gang", r.Gang, "", volcano, "coscheduling", kueue, "workload", "none"); err != nil {
+	if err := failure.OneOf("--gang", r.Gang, "", "auto", volcano, "coscheduling", kueue, "workload", "none"); err != nil {
 		return err
 	}
 	if err := failure.OneOf("--clean-pods", r.CleanPods, "", "Running", "None", "All"); err != nil {
@@ -70,8 +70,8 @@ func (r Request) together() error {
 	switch {
 	case r.Gang == kueue && r.Queue == "":
 		return wrong("--queue=NAME is a LocalQueue of the namespace", "--gang=kueue requires --queue")
-	case r.Queue != "" && r.Gang != "" && r.Gang != volcano && r.Gang != kueue:
-		return wrong("queues are Volcano's and Kueue's: --gang=volcano or --gang=kueue", "--queue=%s cannot be used with --gang=%s", r.Queue, r.Gang)
+	case r.Queue != "" && r.Gang != "" && r.Gang != volcano && r.Gang != kueue && r.Gang != "auto":
+		return wrong("queues are Volcano's and Kueue's: --gang=volcano, --gang=kueue or --gang=auto", "--queue=%s cannot be used with --gang=%s", r.Queue, r.Gang)
 	case r.AgentImage != "" && r.Delivery == "baked":
 		return wrong("--delivery=init uses the agent of that image", "--agent-image cannot be used with --delivery=baked: the agent is in the job's own image")
 	case r.ShmSize != "" && !isAmount(r.ShmSize):

@@ -72,7 +72,7 @@ func (f *submitFlags) codeFlags(set *pflag.FlagSet) {
 
 func (f *submitFlags) schedulingFlags(set *pflag.FlagSet) {
 	r := &f.request
-	set.StringVar(&r.Gang, "gang", "", "start all pods or none, with `BACKEND`: volcano (if none is given), coscheduling, kueue or workload")
+	set.StringVar(&r.Gang, "gang", "", "start all pods or none, with `BACKEND`: auto, volcano (if none is given), coscheduling, kueue, workload")
 	set.Lookup("gang").NoOptDefVal = "volcano"
 	set.StringVar(&r.Queue, "queue", "", "use `QUEUE` of Volcano (also without --gang) or Kueue")
 	set.StringVarP(&r.Priority, "priority", "p", "", "give pods priority `CLASS`")

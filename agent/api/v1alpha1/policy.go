@@ -154,13 +154,13 @@ type RunPolicy struct {
 // Gang schedules the pods together or not at all.
 //
 // +kubebuilder:validation:XValidation:rule="self.backend != 'kueue' || has(self.queue)",message="gang.backend kueue requires gang.queue, the name of a LocalQueue"
-// +kubebuilder:validation:XValidation:rule="!has(self.queue) || self.backend in ['volcano','kueue']",message="gang.queue works only with gang.backend volcano or kueue"
+// +kubebuilder:validation:XValidation:rule="!has(self.queue) || self.backend in ['volcano','kueue','auto']",message="gang.queue works only with gang.backend volcano, kueue or auto"
 // +kubebuilder:validation:XValidation:rule="!has(self.topology) || self.backend == 'volcano'",message="gang.topology works only with gang.backend volcano"
-// +kubebuilder:validation:XValidation:rule="!has(self.minMember) || self.backend in ['volcano','coscheduling','workload']",message="gang.minMember works only with gang.backend volcano, coscheduling or workload; Kueue admits all pods of a group"
+// +kubebuilder:validation:XValidation:rule="!has(self.minMember) || self.backend in ['volcano','coscheduling','workload'] || self.backend == 'auto' && !has(self.queue)",message="gang.minMember works only with gang.backend volcano, coscheduling, workload, or auto without gang.queue; Kueue admits all pods of a group"
 // +kubebuilder:validation:XValidation:rule="self.backend != 'none' || !has(self.priorityClassName) && !has(self.schedulerName)",message="gang.backend none cannot be used with priorityClassName or schedulerName: set them in the pod templates"
 type Gang struct {
-	// The gang scheduler. volcano and coscheduling create a PodGroup, workload uses that of Kubernetes (1.36 and later), kueue creates a plain pod group.
-	// +kubebuilder:validation:Enum=none;volcano;coscheduling;kueue;workload
+	// The gang scheduler. volcano and coscheduling create a PodGroup, workload uses that of Kubernetes (1.36 and later), kueue creates a plain pod group. auto takes the first of these: kueue if the job names a queue, the one that a template asks for, workload, volcano, coscheduling, none.
+	// +kubebuilder:validation:Enum=none;auto;volcano;coscheduling;kueue;workload
 	Backend string `json:"backend"`
 	// The queue of Volcano, or the name of a LocalQueue of Kueue.
 	// +optional

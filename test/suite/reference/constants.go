@@ -23,7 +23,7 @@ func exitCodes() group        { return group{"exec/names/exitcodes.go", []string
 func labels() group           { return group{"exec/names/labels.go", []string{"Label"}} }
 func annotations() group      { return group{"exec/names/labels.go", []string{"Annotation"}} }
 func gangs() group {
-	return group{"agent/controller/gang.go", []string{"volcanoGroup", "volcanoTask", "coschedulingGroup", "kueueQueue", "kueueGroup", "kueueTotal"}}
+	return group{"agent/controller/gang/gang.go", []string{"volcanoGroup", "volcanoTask", "coschedulingGroup", "kueueQueue", "kueueGroup", "kueueTotal"}}
 }
 
 // table lists the values of the constants, and their comments.

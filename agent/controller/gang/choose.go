@@ -1,0 +1,37 @@
+package gang
+
+import (
+	"cmp"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+// Choose returns the backend for gang.backend: auto, and why. Kueue comes first for a job with a queue,
+// because only Kueue knows it; a backend that the job's templates already claim is next, because pods in
+// two gangs never start. served reports whether the cluster serves a kind.
+func Choose(job *v1alpha1.LaunchJob, claimed string, served func(schema.GroupKind) (bool, error)) (backend, why string, err error) {
+	switch {
+	case queue(job) != "":
+		return Kueue, "the job names a queue", nil
+	case claimed != "":
+		return claimed, "a template of the job asks for it", nil
+	}
+	for _, backend := range []string{Workload, Volcano, Coscheduling} {
+		kind, _ := Kind(backend)
+		switch found, err := served(kind); {
+		case err != nil:
+			return "", "", fmt.Errorf("look for %s of %s: %w", kind.Kind, kind.Group, err)
+		case found:
+			return backend, fmt.Sprintf("the cluster has %s of %s", kind.Kind, kind.Group), nil
+		}
+	}
+	return None, "the cluster has no gang scheduler, so a part of the pods may start and wait for the others", nil
+}
+
+// queue returns the queue of a job for Kueue: the one in gang.queue, else that of the job's label.
+func queue(job *v1alpha1.LaunchJob) string {
+	return cmp.Or(job.Spec.Gang.Queue, job.Labels[kueueQueue])
+}
