@@ -33,9 +33,13 @@ func Table() []Check {
 	return slices.Concat(all, pairTable, commandTable)
 }
 
-// position returns the place of a check in the table.
-func position(name string) int {
-	return slices.IndexFunc(Table(), func(c Check) bool { return c.Name == name })
+// positions returns the place of each check in the table, from 1, by name.
+func positions() map[string]int {
+	at := map[string]int{}
+	for i, c := range Table() {
+		at[c.Name] = i + 1
+	}
+	return at
 }
 
 // remedy returns the way out of a check.

@@ -12,8 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -34,7 +32,7 @@ type Pair struct {
 // Times are what a Pair has measured, each as the ratio of the second build to the first one.
 type Times struct {
 	Wall figure.Series // seconds
-	CPU  figure.Series // of the agent's own process, without its children; seconds, in steps of 0.01
+	CPU  figure.Series // of the agent's own process, without its children; seconds
 }
 
 // Times runs the command of both builds Rounds times, and lets each build go first in every second round. It returns an
@@ -81,10 +79,9 @@ func (p Pair) time(ctx context.Context, after bool) (wall, cpu float64, err erro
 	return wall, cpu, err
 }
 
-// ticks is how many units of CPU time /proc has for a second, on every architecture that Linux supports today.
-const ticks = 100
-
-// used waits until a child has ended, and returns the CPU time that it has used. The child stays to be waited for.
+// used waits until a child has ended, and returns the CPU time of all its threads. The child stays to be waited for, so
+// its CPU clock still exists. That clock counts nanoseconds. The fields in /proc/PID/stat have steps of 0.01 s, and what
+// wait4 returns includes the child's own children.
 func used(pid int) (seconds float64, err error) {
 	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
 		err = unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -92,17 +89,15 @@ func used(pid int) (seconds float64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("wait for %d: %w", pid, err)
 	}
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, fmt.Errorf("read the CPU time: %w", err)
+	var spent unix.Timespec
+	if err := unix.ClockGettime(clockOf(pid), &spent); err != nil {
+		return 0, fmt.Errorf("read the CPU clock of %d: %w", pid, err)
 	}
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	for _, field := range fields[11:13] { // utime and stime
-		n, err := strconv.ParseFloat(field, 64)
-		if err != nil {
-			return 0, fmt.Errorf("read the CPU time: %w", err)
-		}
-		seconds += n / ticks
-	}
-	return seconds, nil
+	return time.Duration(spent.Nano()).Seconds(), nil
+}
+
+// clockOf returns the id of a process's CPU clock, as clock_getcpuclockid(3) does.
+func clockOf(pid int) int32 {
+	const scheduler = 2 // the clock that counts what the scheduler has measured
+	return int32(^pid<<3 | scheduler)
 }
