@@ -175,7 +175,7 @@ workflows: ## check .github/workflows with actionlint
 # Tests of files with the constraint !race. They start no goroutine, or a shorter form of them runs with the race
 # detector, which makes them ten times slower. test/rules checks that none is missing here.
 UNRACED       := agent/controller agent/serve agent/straggler agent/timeline exec/local
-UNRACED_TESTS := ^Test(KilledBetweenAnyTwoWrites|MadeAgainWhenKilled|ManyCuts|PageStaysSmall|SimulatedJobs)$$
+UNRACED_TESTS := ^Test(KilledBetweenAnyTwoWrites|MadeAgainWhenKilled|ManyCuts|PageStaysSmall|PodsAreMadeInBatches|SimulatedJobs|TooLarge)$$
 
 .PHONY: unit
 unit: ## run unit tests and fuzz seeds with the race detector
