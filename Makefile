@@ -272,7 +272,7 @@ hangs: ## count false hang reports in the notes of all suites in out/
 
 .PHONY: convert
 convert: ## test agent convert with every field and manifest
-	$(GO) test -count=1 -race -timeout 5m ./agent/kubeflow
+	$(GO) test -count=1 -timeout 5m ./agent/kubeflow # make unit has the race detector
 	MUSTER_OUT=$(OUT) $(LAB) crds
 	@$(GO) run ./test/suite check
 
