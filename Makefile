@@ -172,11 +172,16 @@ lint: fresh prose ## check prose, golangci-lint, go vet, and generated files
 workflows: ## check .github/workflows with actionlint
 	$(GO) run $(ACTIONLINT)
 
+# Tests of files with the constraint !race. They start no goroutine, or a shorter form of them runs with the race
+# detector, which makes them ten times slower. test/rules checks that none is missing here.
+UNRACED       := agent/controller agent/serve agent/straggler agent/timeline exec/local
+UNRACED_TESTS := ^Test(KilledBetweenAnyTwoWrites|MadeAgainWhenKilled|ManyCuts|PageStaysSmall|PodsAreMadeInBatches|SimulatedJobs|TooLarge)$$
+
 .PHONY: unit
 unit: ## run unit tests and fuzz seeds with the race detector
 	MUSTER_OUT=$(OUT) $(GO) test -count=1 -race -p $(PACKAGES) -timeout 10m ./...
 	MUSTER_OUT=$(OUT) $(GO) -C test/lab test -count=1 -race -timeout 10m ./...
-	MUSTER_OUT=$(OUT) $(GO) test -count=1 -run 'TestManyCuts' ./exec/local
+	MUSTER_OUT=$(OUT) $(GO) test -count=1 -run '$(UNRACED_TESTS)' $(UNRACED:%=./%)
 	@for key in lost wrong zombies; do $(GO) run ./test/suite record --name "20,000 forks 8 wide: own exit statuses $$key" \
 		--log raw/reap.json#$$key --op == --bar 0 --command 'make test' || exit 1; done
 
@@ -267,7 +272,7 @@ hangs: ## count false hang reports in the notes of all suites in out/
 
 .PHONY: convert
 convert: ## test agent convert with every field and manifest
-	$(GO) test -count=1 -race -timeout 5m ./agent/kubeflow
+	$(GO) test -count=1 -timeout 5m ./agent/kubeflow # make unit has the race detector
 	MUSTER_OUT=$(OUT) $(LAB) crds
 	@$(GO) run ./test/suite check
 

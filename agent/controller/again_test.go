@@ -3,9 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -193,42 +190,6 @@ func TestMadeAgain(t *testing.T) {
 				s.ends()
 			})
 		}
-	}
-}
-
-// TestMadeAgainWhenKilled kills the controller at each of its writes during all these events,
-// before and after the API server has made the write.
-func TestMadeAgainWhenKilled(t *testing.T) {
-	for _, k := range kindsOfJob {
-		t.Run(k.name, func(t *testing.T) {
-			live := func(t *testing.T, at int, after bool) (string, int) {
-				s := aStory(t, at, after)
-				require.NoError(t, s.truth.Create(t.Context(), k.job(s.key)))
-				s.running(k)
-				for _, blow := range blows {
-					if blow.name != "each object deleted by hand" {
-						blow.strike(s, k)
-						s.running(k)
-					}
-				}
-				s.ends()
-				return s.remains(), s.m.writes
-			}
-			want, writes := live(t, 0, false)
-			require.Greater(t, writes, 10)
-			every := killEvery
-			if os.Getenv("MUSTER_KILL_EVERY") != "" {
-				every, _ = strconv.Atoi(os.Getenv("MUSTER_KILL_EVERY"))
-			}
-			for at := 1; at <= writes; at += every {
-				for _, after := range []bool{false, true} {
-					t.Run(fmt.Sprintf("write %d, killed after it: %v", at, after), func(t *testing.T) {
-						got, _ := live(t, at, after)
-						require.Equal(t, want, got)
-					})
-				}
-			}
-		})
 	}
 }
 

@@ -213,31 +213,3 @@ func (s *story) remains() string {
 	}
 	return fmt.Sprintf("%v phase=%s replacements=%d attempt=%d", list, status.Phase, status.Replacements, status.Attempt)
 }
-
-// TestKilledBetweenAnyTwoWrites kills the controller at each of its writes, once before and once
-// after the API server has made it. The objects that remain are the same in all cases.
-func TestKilledBetweenAnyTwoWrites(t *testing.T) {
-	tell := func(t *testing.T, at int, after bool) (string, int) {
-		s := &story{t: t, clock: clocktesting.NewFakePassiveClock(time.Now())}
-		s.truth, s.mine, s.key = newWorld(t)
-		s.m = &mortal{WithWatch: s.mine, at: at, after: after}
-		job := aJob(t, "mpi")
-		job.Namespace, job.Name, job.UID = s.key.Namespace, s.key.Name, ""
-		for _, spec := range []*corev1.PodSpec{&job.Spec.Launcher.Template.Spec, &job.Spec.Roles[0].Template.Spec} {
-			spec.SchedulerName, spec.HostNetwork = "nobody", false
-			spec.Containers = spec.Containers[len(spec.Containers)-1:]
-		}
-		left := s.live(job)
-		return left, s.m.writes
-	}
-	want, writes := tell(t, 0, false)
-	require.Contains(t, want, "phase=Succeeded replacements=1 attempt=1")
-	require.Contains(t, want, "[*v1.Pod pi-launcher *v1.Role pi-launcher *v1.RoleBinding pi-launcher *v1.Service pi *v1.ServiceAccount pi-launcher pi-worker-1 EvictionByEvictionAPI pi-worker-0 ended with 137]")
-	require.Greater(t, writes, 15)
-	for at := 1; at <= writes; at++ {
-		for _, after := range []bool{false, true} {
-			got, _ := tell(t, at, after)
-			require.Equal(t, want, got, "killed at write %d, after it: %v", at, after)
-		}
-	}
-}

@@ -14,10 +14,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/test/suite/fakeapi"
 )
 
 // preparing changes the pod to one that its node has been preparing for a minute.
@@ -44,7 +44,7 @@ func TestReasonNamesTheVolume(t *testing.T) {
 			job.Status.Attempt = 1
 			pod := aPod(job, "pi-worker-0", preparing)
 			said.InvolvedObject = corev1.ObjectReference{Kind: "Pod", Name: pod.Name, UID: pod.UID}
-			api := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(&said).
+			api := fakeapi.New(testScheme(t)).WithObjects(&said).
 				WithIndex(&corev1.Event{}, "type", func(o client.Object) []string { return []string{o.(*corev1.Event).Type} }).
 				WithIndex(&corev1.Event{}, "involvedObject.kind", func(o client.Object) []string { return []string{o.(*corev1.Event).InvolvedObject.Kind} }).
 				WithInterceptorFuncs(interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
@@ -80,7 +80,7 @@ func TestEventsAreOptional(t *testing.T) {
 		}
 		return nil
 	}
-	api := fake.NewClientBuilder().WithScheme(testScheme(t)).WithInterceptorFuncs(interceptor.Funcs{
+	api := fakeapi.New(testScheme(t)).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if err := refuse(o); err != nil {
 				return err

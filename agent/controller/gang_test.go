@@ -11,12 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/controller/gang"
+	"github.com/musterhq/muster/test/suite/fakeapi"
 )
 
 // TestGangs checks the objects and labels for each scheduler except Volcano, which has a golden
@@ -73,7 +74,7 @@ func TestGangKindGone(t *testing.T) {
 	remembers := meta.NewDefaultRESTMapper([]schema.GroupVersion{kind.GroupVersion()})
 	remembers.Add(kind, meta.RESTScopeNamespace)
 	gone := apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "404 page not found", 0, true)
-	c := fake.NewClientBuilder().WithRESTMapper(remembers).WithInterceptorFuncs(interceptor.Funcs{
+	c := fakeapi.New(scheme.Scheme).WithRESTMapper(remembers).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 			return gone
 		},
@@ -100,7 +101,7 @@ func TestKueue(t *testing.T) {
 	b := aBuilder(job)
 	waiting := scene{steps: steps{create: []birth{{slot: b.slots[0]}}}}
 	look := func(mapper meta.RESTMapper, has ...client.Object) (*obstacle, error) {
-		c := fake.NewClientBuilder().WithRESTMapper(mapper).WithObjects(has...).Build()
+		c := fakeapi.New(scheme.Scheme).WithRESTMapper(mapper).WithObjects(has...).Build()
 		return (&Reconciler{Client: c, Reader: c}).gangObject(t.Context(), b, waiting)
 	}
 	_, err := look(meta.NewDefaultRESTMapper(nil))
@@ -133,7 +134,7 @@ func TestGangIsChosenOnce(t *testing.T) {
 	job := aJob(t, "mpi")
 	job.Spec.Gang = &v1alpha1.Gang{Backend: gang.Auto}
 	choose := func(mapper meta.RESTMapper) choice {
-		r := &Reconciler{Client: fake.NewClientBuilder().WithRESTMapper(mapper).Build()}
+		r := &Reconciler{Client: fakeapi.New(scheme.Scheme).WithRESTMapper(mapper).Build()}
 		chosen, err := r.chooseGang(job, layout(job))
 		require.NoError(t, err)
 		return chosen

@@ -17,10 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/test/suite/fakeapi"
 )
 
 // killEvery is the default distance between two writes at which the controller is killed
@@ -31,7 +31,7 @@ const killEvery = 59
 // the tag e2e, the API server is a real one.
 func newWorld(t *testing.T) (truth, mine client.WithWatch, key client.ObjectKey) {
 	t.Helper()
-	truth = fake.NewClientBuilder().WithScheme(testScheme(t)).WithStatusSubresource(&v1alpha1.LaunchJob{}, &corev1.Pod{}).Build()
+	truth = fakeapi.New(testScheme(t)).WithStatusSubresource(&v1alpha1.LaunchJob{}, &corev1.Pod{}).Build()
 	return truth, limited(t, truth), client.ObjectKey{Namespace: "hpc", Name: "pi"}
 }
 

@@ -325,7 +325,7 @@ func (r *runner) serve(working context.Context, planned plan.Plan, label func(se
 	r.broker = &service{tally: r.tally}
 	r.broker.set(planned, r.links.Standings(), label)
 	server := newBroker(r.broker, r.links, r.cfg, r.voice, r.id)
-	server.Doctor = r.doctor
+	server.Doctor, server.Top = r.doctor, r.broker.topOf(r.links, r.fleet.OneMachine())
 	listener := r.place.Take()
 	r.wg.Go(func() {
 		if err := server.Serve(working, listener); err != nil {

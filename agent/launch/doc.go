@@ -8,6 +8,7 @@
 //	                could not be
 //	files           the private directory, the broker's socket, hostfiles and links; the
 //	                facts about this machine that a plan depends on
+//	parts.go        what a run over pods, over fake workers, and with elastic workers is made of
 //	run.go          the run: its fleet, its loop, and its teardown
 //	fleet           the workers of a cluster or of this machine, and a link to each
 //	loop.go         runs one attempt after the other: ends.go and detail.go say how one

@@ -6,7 +6,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -20,13 +19,6 @@ type membership interface {
 	// next returns the workers of the attempt after a. gone are workers of a that cannot take part.
 	// given are those of them that we have given up, so that others take their places.
 	next(ctx, working context.Context, a *attempt, gone, given []string) ([]rendezvous.Worker, error)
-}
-
-func (r *runner) membershipOf(cfg config.Config) membership {
-	if cfg.Elastic() {
-		return elastic{r}
-	}
-	return fixed{r}
 }
 
 // fixed is the membership of a run without --min-workers.

@@ -117,7 +117,7 @@ func (r *runner) question(ctx context.Context, planned plan.Plan, spares bool) p
 	mpi := len(planned.Processes) == 0 && names.IsMPIRun(r.cfg.Command[0])
 	job := check.Job{Framework: r.cfg.FrameworkName(), MPI: mpi, Agent: build.Version(), Ranks: len(planned.Processes)}
 	job.SharesMemory, job.Packages = mpi || check.SharesMemory(job.Framework), check.PackagesOf(job.Framework)
-	ask := wire.AskFactsRecord{Dir: r.cfg.Chdir, Packages: job.Packages, Versions: !r.cfg.IsFake()} // fake workers share one image
+	ask := wire.AskFactsRecord{Dir: r.cfg.Chdir, Packages: job.Packages, Versions: !r.fleet.OneMachine()} // one machine has one version of each
 	if len(planned.Processes) > 0 {
 		ask.Command = planned.Processes[0].Argv[0]
 	}
@@ -138,7 +138,7 @@ func (r *runner) question(ctx context.Context, planned plan.Plan, spares bool) p
 			continue
 		}
 		w, welcome := s.Worker, welcomes[name]
-		one := check.Worker{Name: w.Name, Node: w.Node, Ranks: ranks[w.Name], GPUs: w.Devices, RDMA: w.RDMA, Agent: welcome.Version, Fake: r.cfg.IsFake()}
+		one := check.Worker{Name: w.Name, Node: w.Node, Ranks: ranks[w.Name], GPUs: w.Devices, RDMA: w.RDMA, Agent: welcome.Version, Fake: r.fleet.OneMachine()}
 		q.Subjects = append(q.Subjects, preflight.Subject{Worker: one, ID: cmp.Or(welcome.Instance, w.UID), Address: addressOf(w, welcome, r.cfg.Interface), Asker: s.Link, Run: runnerOn(s.Link, r.cfg)})
 	}
 	return q

@@ -68,6 +68,7 @@ type runner struct {
 
 // means holds what a run works with.
 type means struct {
+	parts   Parts
 	streams console.Streams
 	log     *slog.Logger
 	voice   *console.Voice
@@ -131,6 +132,9 @@ type pool interface {
 	// to run a command on a worker.
 	Agent() string
 	ByHand(worker, command string) string
+	// OneMachine reports whether the workers are processes on the launcher's machine: they share its
+	// files, memory and limits.
+	OneMachine() bool
 	// Depart records that a worker was told to stop from outside.
 	Depart(worker string)
 	// Rehearse starts the faults to rehearse, until ctx ends.
@@ -144,12 +148,12 @@ type pool interface {
 // Run runs `agent run`. The code is the process's exit code. An error is a *failure.Failure with
 // the same code; it says why the command was not run or not judged. The verdict has already been
 // printed.
-func Run(ctx context.Context, cfg config.Config, streams console.Streams, log *slog.Logger) (int, error) {
+func Run(ctx context.Context, cfg config.Config, parts Parts, streams console.Streams, log *slog.Logger) (int, error) {
 	err := cfg.Validate()
-	r := &runner{cfg: cfg, means: means{streams: streams, log: log, id: command.NewRunID(), voice: &console.Voice{Out: streams.Err, Quiet: cfg.Quiet, JSON: cfg.JSONLines()}, signals: make(chan os.Signal, 16), reaper: reap.New()}, tally: tally.New(), warned: map[string]bool{}, absent: supervise.NewAbsent()}
-	r.membership = r.membershipOf(cfg)
+	r := &runner{cfg: cfg, means: means{parts: parts, streams: streams, log: log, id: command.NewRunID(), voice: &console.Voice{Out: streams.Err, Quiet: cfg.Quiet, JSON: cfg.JSONLines()}, signals: make(chan os.Signal, 16), reaper: reap.New()}, tally: tally.New(), warned: map[string]bool{}, absent: supervise.NewAbsent()}
+	r.membership = parts.members(r)
 	if err == nil && cfg.DryRun {
-		return 0, show.DryRun(ctx, cfg, streams.Out)
+		return 0, show.DryRun(ctx, cfg, parts.Site, streams.Out)
 	}
 	if err == nil {
 		if err = checkOutfiles(cfg); err != nil {
@@ -193,7 +197,7 @@ func (r *runner) run(ctx context.Context) (err error) {
 	if r.agent, err = files.AgentPath(); err != nil {
 		return err
 	}
-	if r.place, err = files.Find(r.cfg); err != nil {
+	if r.place, err = files.Find(r.cfg, r.parts.Ground); err != nil {
 		return err
 	}
 	defer r.place.Close()
@@ -224,11 +228,7 @@ func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, erro
 	if r.cfg.Spares > 0 {
 		r.seats = rendezvous.NewSeats(r.cfg.Most())
 	}
-	find := r.findCluster
-	if r.cfg.IsFake() {
-		find = r.startFakes
-	}
-	if err := find(ctx, working); err != nil {
+	if err := r.parts.open(r, ctx, working); err != nil {
 		return nil, err
 	}
 	workers, err := r.fleet.Gather(working)

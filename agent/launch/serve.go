@@ -105,7 +105,6 @@ func newBroker(s *service, l *fleet.Links, cfg config.Config, v *console.Voice, 
 		Hosts:    s.list,
 		Grace:    cfg.ShortGrace(),
 		Stacks:   s.stacksOf(l, cfg),
-		Top:      s.topOf(l, cfg.IsFake()),
 		OnCall: func(worker, id, line string, pid int) {
 			if !command.Owns(pid, run) {
 				return

@@ -55,13 +55,13 @@ func (s *service) follow(w *stall.Watch) {
 }
 
 // topOf returns the function with which the broker reports what the workers use and how fast their
-// ranks are: one worker a line, as JSON. fake workers share the memory of this machine, so that theirs
+// ranks are: one worker a line, as JSON. If the workers share a machine, what each uses of its memory
 // is unknown.
-func (s *service) topOf(l *fleet.Links, fake bool) func(context.Context) []string {
+func (s *service) topOf(l *fleet.Links, shared bool) func(context.Context) []string {
 	return func(ctx context.Context) (lines []string) {
 		ctx, cancel := context.WithTimeout(ctx, topTime)
 		defer cancel()
-		used := sample.Take(ctx, l.Askers(), !fake)
+		used := sample.Take(ctx, l.Askers(), !shared)
 		s.mu.RLock()
 		planned, steps := s.planned, s.progress.Steps()
 		s.mu.RUnlock()

@@ -17,11 +17,11 @@ import (
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/test/suite/fakeapi"
 )
 
 // world holds an API server in memory with one object, and a controller that may be killed.
@@ -49,7 +49,7 @@ func newWorld(t *testing.T, k kind, objects ...client.Object) *world {
 	scheme.AddKnownTypeWithName(k.gvk(), &unstructured.Unstructured{})
 	scheme.AddKnownTypeWithName(k.gvk().GroupVersion().WithKind(k.name+"List"), &unstructured.UnstructuredList{})
 	w := &world{t: t, kind: k, clock: clocktesting.NewFakePassiveClock(noon().Time), events: events.NewFakeRecorder(100)}
-	w.truth = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.LaunchJob{}, k.empty()).WithReturnManagedFields().
+	w.truth = fakeapi.New(scheme).WithStatusSubresource(&v1alpha1.LaunchJob{}, k.empty()).WithReturnManagedFields().
 		WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "hpc"}}).Build()
 	for _, o := range objects {
 		require.NoError(t, w.truth.Create(t.Context(), o, client.FieldOwner("kubectl")))

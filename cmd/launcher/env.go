@@ -33,7 +33,7 @@ func newEnv(streams Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show.Env(cmd.Context(), cfg, streams.Out, explain)
+			return show.Env(cmd.Context(), cfg, partsOf(cfg).Site, streams.Out, explain)
 		},
 	}
 	flags.bind(cmd)

@@ -31,7 +31,7 @@ func newHosts(streams Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show.Hosts(cmd.Context(), cfg, streams.Out, format)
+			return show.Hosts(cmd.Context(), cfg, partsOf(cfg).Site, streams.Out, format)
 		},
 	}
 	flags.bind(cmd)

@@ -5,6 +5,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/show"
 )
 
@@ -17,6 +19,18 @@ func newLaunching(streams Streams, verb string) *cobra.Command {
 		return newHosts(streams)
 	}
 	return newRun(streams)
+}
+
+// partsOf chooses the parts of a run.
+func partsOf(cfg config.Config) launch.Parts {
+	parts := launch.OverPods()
+	if cfg.IsFake() {
+		parts = launch.OverFakes()
+	}
+	if cfg.Elastic() {
+		parts = parts.WithElastic()
+	}
+	return parts
 }
 
 // stacksHere is agent stacks in the pod of a launcher.

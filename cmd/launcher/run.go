@@ -37,7 +37,7 @@ func newRun(streams Streams) *cobra.Command {
 			}
 			limitGarbage(max(cfg.Workers, cfg.MostWorkers, cfg.Fake))
 			log := console.NewLogger(streams.Err.file, cfg.LogFormat, cfg.LogLevel, term.IsTerminal(int(streams.Err.Fd())))
-			code, err := launch.Run(cmd.Context(), cfg, console.Streams{In: streams.In, Out: streams.Out.file, Err: streams.Err.file}, log)
+			code, err := launch.Run(cmd.Context(), cfg, partsOf(cfg), console.Streams{In: streams.In, Out: streams.Out.file, Err: streams.Err.file}, log)
 			if err != nil || code == 0 {
 				return err
 			}

@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	testclock "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/test/suite/fakeapi"
 )
 
 func TestCensus(t *testing.T) {
@@ -29,7 +29,7 @@ func TestCensus(t *testing.T) {
 	}
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
-	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+	reader := fakeapi.New(scheme).WithObjects(
 		job("a", v1alpha1.PhaseWaiting, "Unschedulable", 90*time.Second), job("b", v1alpha1.PhaseWaiting, "Unschedulable", 30*time.Second),
 		job("c", v1alpha1.PhaseWaiting, "ImagePull", 10*time.Second), job("new", "", "", 0),
 		job("d", v1alpha1.PhaseRunning, "", time.Second), job("e", v1alpha1.PhaseFailed, "Exited", time.Second)).Build()
@@ -62,7 +62,7 @@ muster_jobs_waiting{reason="Unschedulable"} 2
 func TestReasonsAreBounded(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
-	b := fake.NewClientBuilder().WithScheme(scheme)
+	b := fakeapi.New(scheme)
 	for i := range 200 {
 		j := &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Namespace: "hpc", Name: fmt.Sprint("j", i)}}
 		j.Status.Phase, j.Status.Reason = v1alpha1.PhaseWaiting, fmt.Sprint("R", i)

@@ -22,12 +22,12 @@ import (
 	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/trainer"
 	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/test/suite/fakeapi"
 )
 
 const host = "localhost"
@@ -50,7 +50,7 @@ func world(t *testing.T) client.WithWatch {
 		}
 		return p
 	}
-	api := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(job).
+	api := fakeapi.New(scheme).WithStatusSubresource(job).
 		WithObjects(job, pod("train-worker-0", job), pod("stranger", nil)).Build()
 	return interceptor.NewClient(api, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 		r, ok := o.(*authv1.TokenReview)

@@ -17,12 +17,12 @@ import (
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/test/suite/fakeapi"
 )
 
 const (
@@ -45,7 +45,7 @@ func newWorld(t *testing.T, job *v1alpha1.LaunchJob, pods ...*corev1.Pod) *world
 	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)))
-	b := fake.NewClientBuilder().WithScheme(scheme).WithObjects(job)
+	b := fakeapi.New(scheme).WithObjects(job)
 	for _, p := range pods {
 		b = b.WithObjects(p)
 	}

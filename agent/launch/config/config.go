@@ -154,6 +154,9 @@ func (c Config) JSONLines() bool { return c.LogFormat == names.LogJSON }
 // IsFake reports whether the workers are processes on this machine.
 func (c Config) IsFake() bool { return c.FakeGiven || c.Fake != 0 }
 
+// SelectsWorkers reports whether a setting says which workers to use.
+func (c Config) SelectsWorkers() bool { return c.IsFake() || c.Job != "" || c.Selector != "" }
+
 // WorkerSelector returns the label selector of the workers.
 func (c Config) WorkerSelector() string {
 	if c.Selector != "" {

@@ -11,6 +11,18 @@ import (
 // Elastic reports whether workers may join and leave while the job runs.
 func (c Config) Elastic() bool { return c.LeastWorkers > 0 }
 
+// MayList returns an error if --hostfile may not list workers, because the workers of the run change.
+func (c Config) MayList() error {
+	const way = "omit --hostfile, or give a path that does not exist yet: that list follows the workers"
+	switch {
+	case c.Elastic():
+		return failure.Usage(way, "--hostfile=%s lists fixed workers, but with --min-workers they join and leave", c.Hostfile)
+	case c.Spares > 0:
+		return failure.Usage(way, "--hostfile=%s lists fixed workers, but with --spares others may take their places", c.Hostfile)
+	}
+	return nil
+}
+
 // Most returns the maximum number of workers. It returns 0 if no setting gives one.
 func (c Config) Most() int {
 	switch {

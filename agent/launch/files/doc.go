@@ -6,6 +6,7 @@
 //	hostfile.go  --hostfile, which is read or written
 //	shims.go     ssh, rsh and pdsh as links to the agent
 //	machine.go   what a plan needs to know about the launcher's machine
+//	ground.go    how a run in a cluster, and one over fake workers, use this machine
 //
 // Guarantees: only a launcher in a pod writes to /etc/mpi, and a fake run never does. Files are
 // replaced atomically, and a user's file is never replaced. Close removes the files of this run

@@ -17,6 +17,7 @@ import (
 // Paths holds the paths of the files that a launcher writes.
 type Paths struct {
 	plan.Files
+	ground Ground
 	legacy string // directory for kubexec.sh and discover_hosts.sh; "": none
 	given  given  // --hostfile
 }
@@ -24,14 +25,14 @@ type Paths struct {
 // Choose decides where the files go. It checks before the wait for workers that --hostfile can be
 // read or written. dir is the private directory. Files are made in /etc/mpi only in a pod: elsewhere
 // it belongs to the machine.
-func Choose(cfg config.Config, dir string, inPod bool) (Paths, error) {
-	p := Paths{Files: plan.Files{
+func Choose(cfg config.Config, ground Ground, dir string, inPod bool) (Paths, error) {
+	p := Paths{ground: ground, Files: plan.Files{
 		Hostfile: filepath.Join(dir, "hostfile"),
 		Hydra:    filepath.Join(dir, "hostfile.hydra"),
 		Rsh:      filepath.Join(dir, "rsh"),
 		Discover: filepath.Join(dir, "discover_hosts.sh"),
 	}}
-	if p.legacy = groundOf(cfg).legacy(cfg, inPod); p.legacy != "" {
+	if p.legacy = ground.legacy(cfg, inPod); p.legacy != "" {
 		p.Hostfile = filepath.Join(p.legacy, "hostfile")
 		p.Hydra = filepath.Join(p.legacy, "hostfile.hydra")
 	}

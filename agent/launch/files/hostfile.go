@@ -64,11 +64,8 @@ func giveHostfile(cfg config.Config) (given, error) {
 		return given{}, failure.Usage("--hostfile reads a list of workers (w-0 slots=4), or writes one to a new file; remove this file, or give another path",
 			"--hostfile=%s exists and is not overwritten: %w", cfg.Hostfile, err)
 	}
-	if cfg.Elastic() {
-		return given{}, failure.Usage("omit --hostfile, or give a path that does not exist yet: that list follows the workers", "--hostfile=%s lists fixed workers, but with --min-workers they join and leave", cfg.Hostfile)
-	}
-	if cfg.Spares > 0 {
-		return given{}, failure.Usage("omit --hostfile, or give a path that does not exist yet: that list follows the workers", "--hostfile=%s lists fixed workers, but with --spares others may take their places", cfg.Hostfile)
+	if err := cfg.MayList(); err != nil {
+		return given{}, err
 	}
 	return given{path: path, listed: listed}, nil
 }

@@ -19,16 +19,16 @@ func (p Paths) Plan(s plan.Situation) (plan.Plan, error) {
 	if s.Ranked, err = p.given.choose(s.Ranked); err != nil {
 		return plan.Plan{}, err
 	}
-	if s.Machine, err = machineOf(s.Config, s.Dir); err != nil {
+	if s.Machine, err = p.machine(s.Config, s.Dir); err != nil {
 		return plan.Plan{}, err
 	}
 	return plan.Make(s)
 }
 
-// machineOf describes the launcher's machine. dir is the private directory.
-func machineOf(cfg config.Config, dir string) (plan.Machine, error) {
+// machine describes the launcher's machine. dir is the private directory.
+func (p Paths) machine(cfg config.Config, dir string) (plan.Machine, error) {
 	m := plan.Machine{Root: os.Getuid() == 0, NoPasswd: !hasPasswd(os.Getuid()), Home: homeIfNone(dir)}
-	address, err := groundOf(cfg).describe(&m, cfg, dir)
+	address, err := p.ground.describe(&m, cfg, dir)
 	if cfg.LauncherSlots > 0 {
 		m.CPUs, m.Own = ownCPUs(), ownHost(cfg, address)
 	}

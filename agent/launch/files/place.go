@@ -37,7 +37,7 @@ type Place struct {
 
 // Find makes the private directory, listens on the broker's socket at its fixed path, and chooses
 // the files.
-func Find(cfg config.Config) (p Place, err error) {
+func Find(cfg config.Config, ground Ground) (p Place, err error) {
 	if p.Dir, err = rundir.Create(); err != nil {
 		return p, failure.New(names.ExitUsage, cmp.Or(shortage.Way(err), "set "+names.EnvDir+" to a directory that you own, with mode 0700"), "%s", phrase.OneLine(err))
 	}
@@ -47,7 +47,7 @@ func Find(cfg config.Config) (p Place, err error) {
 		p.tidy()
 	}
 	switch {
-	case groundOf(cfg).shared():
+	case ground.shared():
 		err = p.settle(cfg)
 	case err != nil:
 		err = socketFailure(err)
@@ -56,7 +56,7 @@ func Find(cfg config.Config) (p Place, err error) {
 		p.Close()
 		return p, err
 	}
-	if p.Paths, err = Choose(cfg, p.Dir, fleet.InPod()); err != nil {
+	if p.Paths, err = Choose(cfg, ground, p.Dir, fleet.InPod()); err != nil {
 		p.Close()
 	}
 	return p, err

@@ -47,7 +47,7 @@ func TestFindPlace(t *testing.T) {
 	}
 
 	fake := config.Config{Rehearsal: config.Rehearsal{Fake: 1, FakeGiven: true}}
-	first, err := Find(fake)
+	first, err := Find(fake, Beside{})
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(base, names.BrokerSocket), first.Socket)
 	require.NoDirExists(t, stale, "the directory of a killed run is removed")
@@ -55,14 +55,14 @@ func TestFindPlace(t *testing.T) {
 	require.DirExists(t, young, "a run may be about to open its socket here")
 	require.NoError(t, first.Note(plan.Plan{Job: "first"}))
 
-	second, err := Find(fake)
+	second, err := Find(fake, Beside{})
 	require.NoError(t, err, "two fake runs can run at once")
 	require.Equal(t, filepath.Join(second.Dir, names.BrokerSocket), second.Socket)
 	require.NotEqual(t, first.Dir, second.Dir)
 
 	require.NoError(t, second.Note(plan.Plan{Job: "second"}))
 
-	_, err = Find(config.Config{})
+	_, err = Find(config.Config{}, Pods{})
 	require.ErrorContains(t, err, "another process listens on it")
 	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 	for _, p := range []Place{first, second} {
@@ -84,29 +84,29 @@ func TestFindPlaceWithoutRoomForSockets(t *testing.T) {
 	base := privateDir(t)
 	deep := filepath.Join(base, strings.Repeat("d", rundir.MaxSocketPath-len(base)-len("/broker.sock")-1))
 	t.Setenv(names.EnvDir, deep)
-	_, err := Find(config.Config{Rehearsal: config.Rehearsal{Fake: 2, FakeGiven: true}})
+	_, err := Find(config.Config{Rehearsal: config.Rehearsal{Fake: 2, FakeGiven: true}}, Beside{})
 	require.ErrorContains(t, err, "bytes, at most 107")
 	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 	left, err := os.ReadDir(deep)
 	require.NoError(t, err)
 	require.Empty(t, left)
-	p, err := Find(config.Config{})
+	p, err := Find(config.Config{}, Pods{})
 	require.NoError(t, err, "the path is short enough for the broker's socket")
 	p.Close()
 }
 
 func TestChoosePaths(t *testing.T) {
 	dir, mpi := t.TempDir(), filepath.Join(t.TempDir(), "mpi")
-	p, err := Choose(config.Config{Pod: config.Pod{MPIDir: mpi}}, dir, false)
+	p, err := Choose(config.Config{Pod: config.Pod{MPIDir: mpi}}, Pods{}, dir, false)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(dir, "hostfile"), p.Hostfile, "outside of a pod, nothing is created in /etc")
 	require.NoDirExists(t, mpi)
-	p, err = Choose(config.Config{Pod: config.Pod{MPIDir: t.TempDir()}}, dir, false)
+	p, err = Choose(config.Config{Pod: config.Pod{MPIDir: t.TempDir()}}, Pods{}, dir, false)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(dir, "hostfile"), p.Hostfile, "outside of a pod, an existing directory is not used either")
 	require.Empty(t, p.legacy)
 
-	p, err = Choose(config.Config{Pod: config.Pod{MPIDir: mpi}}, dir, true)
+	p, err = Choose(config.Config{Pod: config.Pod{MPIDir: mpi}}, Pods{}, dir, true)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(mpi, "hostfile"), p.Hostfile)
 	require.NoError(t, p.Write([]plan.Host{{Host: "10.0.0.1", Slots: 2}}, "/muster/agent"))
@@ -123,15 +123,15 @@ func TestChoosePaths(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "/muster/agent", target)
 
-	p, err = Choose(config.Config{Pod: config.Pod{MPIDir: mpi}, Rehearsal: config.Rehearsal{Fake: 1}}, dir, true)
+	p, err = Choose(config.Config{Pod: config.Pod{MPIDir: mpi}, Rehearsal: config.Rehearsal{Fake: 1}}, Beside{}, dir, true)
 	require.NoError(t, err)
 	require.Empty(t, p.legacy)
 	require.Equal(t, filepath.Join(dir, "hostfile"), p.Hostfile, "a fake run does not write to /etc")
 
-	p, err = Choose(config.Config{Pod: config.Pod{MPIDir: mpi}, Launching: config.Launching{Hostfile: filepath.Join(dir, "mine")}}, dir, true)
+	p, err = Choose(config.Config{Pod: config.Pod{MPIDir: mpi}, Launching: config.Launching{Hostfile: filepath.Join(dir, "mine")}}, Pods{}, dir, true)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(dir, "mine"), p.Hostfile)
-	_, err = Choose(config.Config{Pod: config.Pod{MPIDir: mpi}, Launching: config.Launching{Hostfile: "/proc/x/hosts"}}, dir, true)
+	_, err = Choose(config.Config{Pod: config.Pod{MPIDir: mpi}, Launching: config.Launching{Hostfile: "/proc/x/hosts"}}, Pods{}, dir, true)
 	require.ErrorContains(t, err, "hostfile cannot be written")
 }
 
@@ -139,7 +139,7 @@ func TestPlanEnvironment(t *testing.T) {
 	t.Setenv("HOME", "")
 	t.Setenv("TMPDIR", "")
 	dir := t.TempDir()
-	planned, err := (Paths{}).Plan(plan.Situation{
+	planned, err := (Paths{ground: Beside{}}).Plan(plan.Situation{
 		Config: config.Config{Rehearsal: config.Rehearsal{Fake: 2, FakeGiven: true}, Selection: config.Selection{Slots: 2}},
 		Ranked: []rendezvous.Worker{{Name: "a", IP: "127.0.0.2"}, {Name: "b", IP: "127.0.0.3"}},
 		Files:  plan.Files{Hostfile: "/r/hostfile", Hydra: "/r/hydra", Rsh: "/r/rsh"}, Dir: dir, Broker: "/r/broker.sock", Agent: "/bin/agent",

@@ -144,6 +144,9 @@ func (c *Cluster) ByHand(worker, command string) string {
 	return fmt.Sprintf("kubectl exec -n %s %s -- %s", c.Config.Namespace, worker, command)
 }
 
+// OneMachine returns false, because each pod has an image and limits of its own.
+func (c *Cluster) OneMachine() bool { return false }
+
 // Hear takes a snapshot that the caller has received from Pods.
 func (c *Cluster) Hear(shot rendezvous.Snapshot) { c.waiter.setPods(shot) }
 

@@ -104,6 +104,11 @@ func static(n int) ([]rendezvous.Worker, error) {
 	return list, err
 }
 
+// ListFakes returns the fake workers that a run would start, for `agent env` and `agent hosts`.
+func ListFakes(_ context.Context, cfg config.Config, _, _ string) ([]rendezvous.Worker, error) {
+	return static(cfg.Fake)
+}
+
 // StartFakes starts cfg.Fake workers below the run's directory. Each has its own directory, TMPDIR
 // and log.
 func StartFakes(r *reap.Reaper, cfg config.Config, place FakePlace, log *record.Log) (*Fakes, error) {
@@ -336,6 +341,9 @@ func (f *Fakes) strike(ctx context.Context, fault config.Fault, w *fakeWorker) {
 		_, _ = f.reaper.Stop(ctx, w.tree.Find, 0)
 	}
 }
+
+// OneMachine returns true.
+func (f *Fakes) OneMachine() bool { return true }
 
 // Release announces that the workers are about to be told that the job is over.
 func (f *Fakes) Release() {

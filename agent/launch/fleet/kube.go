@@ -97,12 +97,9 @@ func (k *Kube) watch(cfg config.Config) rendezvous.Watch {
 	return rendezvous.Watch{Client: k.client, Namespace: k.Namespace, Selector: cfg.WorkerSelector(), Names: cfg.Pods, Gate: k.Gate}
 }
 
-// List returns the current workers, for `agent env` and `agent hosts`, and opens no links. agent
-// and version are as for NewKube.
-func List(ctx context.Context, cfg config.Config, agent, version string) ([]rendezvous.Worker, error) {
-	if cfg.IsFake() {
-		return static(cfg.Fake)
-	}
+// ListPods returns the current workers in a cluster, for `agent env` and `agent hosts`, and opens no
+// links. agent and version are as for NewKube.
+func ListPods(ctx context.Context, cfg config.Config, agent, version string) ([]rendezvous.Worker, error) {
 	k, err := NewKube(cfg, agent, version)
 	if err != nil {
 		return nil, err

@@ -17,11 +17,11 @@ import (
 )
 
 // Hosts runs `agent hosts`: it prints the workers in this format.
-func Hosts(ctx context.Context, cfg config.Config, w io.Writer, format string) error {
+func Hosts(ctx context.Context, cfg config.Config, site Site, w io.Writer, format string) error {
 	if err := failure.OneOf("--format", format, "openmpi", "hydra", "horovod", "wide", "json"); err != nil {
 		return err
 	}
-	planned, _, err := currentPlan(ctx, cfg)
+	planned, _, err := currentPlan(ctx, cfg, site)
 	if err != nil {
 		return err
 	}

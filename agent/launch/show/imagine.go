@@ -22,7 +22,7 @@ import (
 
 // imagine returns the plan that a launcher with cfg would make for the current workers. It starts
 // nothing and waits for nothing.
-func imagine(ctx context.Context, cfg config.Config) (plan.Plan, error) {
+func imagine(ctx context.Context, cfg config.Config, site Site) (plan.Plan, error) {
 	if err := cfg.ValidateHosts(); err != nil {
 		return plan.Plan{}, err
 	}
@@ -37,13 +37,13 @@ func imagine(ctx context.Context, cfg config.Config) (plan.Plan, error) {
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	paths, err := files.Choose(cfg, dir, fleet.InPod())
+	paths, err := files.Choose(cfg, site.Ground, dir, fleet.InPod())
 	if err != nil {
 		return plan.Plan{}, err
 	}
 	s := plan.Situation{Config: cfg, Files: paths.Files, Dir: dir, Broker: filepath.Join(dir, names.BrokerSocket), Agent: agent, Env: os.Environ(),
 		Port: plan.AnyPort(cfg.Port, rand.IntN), Plugins: command.Plugins(cfg, nil, slog.New(slog.DiscardHandler))}
-	if s.Ranked, err = fleet.List(ctx, cfg, agent, build.Version()); err != nil {
+	if s.Ranked, err = site.List(ctx, cfg, agent, build.Version()); err != nil {
 		return plan.Plan{}, err
 	}
 	s.Ranked = plan.Order(cfg, s.Ranked)

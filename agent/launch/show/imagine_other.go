@@ -10,6 +10,6 @@ import (
 )
 
 // imagine needs Linux. Elsewhere it returns an error that names a container to use.
-func imagine(_ context.Context, cfg config.Config) (plan.Plan, error) {
+func imagine(_ context.Context, cfg config.Config, _ Site) (plan.Plan, error) {
 	return plan.Plan{}, cfg.Elsewhere()
 }

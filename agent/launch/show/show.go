@@ -26,8 +26,8 @@ import (
 // the launcher that runs here, or else one made from cfg. With explain, it prints each variable's
 // value, its reason, and where the settings come from, and masks values whose names look like
 // secrets.
-func Env(ctx context.Context, cfg config.Config, w io.Writer, explain bool) error {
-	planned, running, err := currentPlan(ctx, cfg)
+func Env(ctx context.Context, cfg config.Config, site Site, w io.Writer, explain bool) error {
+	planned, running, err := currentPlan(ctx, cfg, site)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func Env(ctx context.Context, cfg config.Config, w io.Writer, explain bool) erro
 
 // currentPlan returns the plan of the launcher that runs here, unless the flags name other workers.
 // Otherwise it makes a plan from cfg without waiting for workers.
-func currentPlan(ctx context.Context, cfg config.Config) (planned plan.Plan, running bool, err error) {
+func currentPlan(ctx context.Context, cfg config.Config, site Site) (planned plan.Plan, running bool, err error) {
 	if !asksForWorkers(cfg) {
 		if socket, err := rundir.Broker(); err == nil && alive(socket) {
 			planned, err := files.LoadPlan(socket)
@@ -64,11 +64,11 @@ func currentPlan(ctx context.Context, cfg config.Config) (planned plan.Plan, run
 		return planned, false, failure.Usage("run it in the launcher; on the workers, --framework=plain sets MUSTER_ADDRESSES to all addresses in rank order",
 			"no launcher runs here: this is worker %s", worker)
 	}
-	if !cfg.IsFake() && cfg.Job == "" && cfg.Selector == "" {
+	if !cfg.SelectsWorkers() {
 		return planned, false, failure.Usage("run it beside agent run, as the same user; or select workers: --fake=4, or --job=NAME", "no launcher runs here")
 	}
 	cfg.Workers = max(cfg.Workers, cfg.LeastWorkers, 1) // the existing workers are listed, not waited for
-	planned, err = imagine(ctx, cfg)
+	planned, err = imagine(ctx, cfg, site)
 	return planned, false, err
 }
 
@@ -131,9 +131,9 @@ func shownValue(v framework.Var) string {
 }
 
 // DryRun runs `agent run --dry-run`: it prints the environment, the hostfile and the command.
-func DryRun(ctx context.Context, cfg config.Config, to io.Writer) error {
+func DryRun(ctx context.Context, cfg config.Config, site Site, to io.Writer) error {
 	w := &bytes.Buffer{}
-	if err := dryRunInto(ctx, cfg, w); err != nil {
+	if err := dryRunInto(ctx, cfg, site, w); err != nil {
 		return err
 	}
 	if _, err := to.Write(w.Bytes()); err != nil {
@@ -142,8 +142,8 @@ func DryRun(ctx context.Context, cfg config.Config, to io.Writer) error {
 	return nil
 }
 
-func dryRunInto(ctx context.Context, cfg config.Config, w *bytes.Buffer) error {
-	planned, err := imagine(ctx, cfg)
+func dryRunInto(ctx context.Context, cfg config.Config, site Site, w *bytes.Buffer) error {
+	planned, err := imagine(ctx, cfg, site)
 	if err != nil {
 		return err
 	}
