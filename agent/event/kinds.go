@@ -29,6 +29,8 @@ const (
 	Recovered        Kind = "recovered"
 	Saved            Kind = "saved"
 	Unsaved          Kind = "unsaved"
+	OutOfMemory      Kind = "out-of-memory"
+	BrokenDevice     Kind = "broken-device"
 	StopAsked        Kind = "stop-asked"
 	RankEnded        Kind = "rank-ended"
 	WorkerLost       Kind = "worker-lost"
@@ -83,6 +85,8 @@ func Table() []About {
 		{Recovered, OfRank, "The rank is no longer a straggler.", "its step time, and where it runs"},
 		{Saved, OfRun, "The attempt has written a file that matches --progress-file. The time is that of the newest file. Files are looked up when an attempt has failed.", ""},
 		{Unsaved, OfRun, "The attempt has failed, and has written no file that matches --progress-file.", ""},
+		{OutOfMemory, OfWorker, "The kernel has killed a process of the worker's container for lack of memory (OOM). There is one event for each worker in an attempt.", ""},
+		{BrokenDevice, OfWorker, "The attempt has failed, and a device of the worker where the failure began is broken. Devices are looked up when an attempt has failed. Without a worker, it is unknown which one has the device.", "line of the output, or what the pod's status says"},
 		{StopAsked, OfRun, "The launcher has begun to stop the command.", "cause"},
 		{RankEnded, OfRank, "The rank has ended. Of the ranks of mpirun that end with 0, only the first on each worker has this event.", "how it ended"},
 		{WorkerLost, OfWorker, "The worker was given up.", "cause"},

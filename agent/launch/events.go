@@ -27,6 +27,7 @@ func (r *runner) beginRecord() {
 		r.log.Warn("cannot record events", "error", err)
 		return
 	}
+	r.hearStarved()
 	r.beginExport()
 	r.record.Note(event.RunStarted, build.Version(), r.cfg.Most())
 }
@@ -74,6 +75,11 @@ func (r *runner) goodput() goodput.Account {
 		return account
 	}
 	return nil
+}
+
+// hearStarved records workers where the kernel kills processes for lack of memory.
+func (r *runner) hearStarved() {
+	r.tally.HearStarved(func(worker string, at time.Time) { r.record.WorkerAt(at, event.OutOfMemory, worker, "", "") })
 }
 
 // recordStart records which workers take part in an attempt that starts.

@@ -48,7 +48,7 @@ func (m *marks) cut(until time.Time) (cut marks) {
 func marksSpan(e event.Event) bool {
 	switch e.Kind {
 	case event.Waiting, event.CheckProblem, event.FirstLine, event.LinkLost, event.LinkBack, event.Stalled, event.Saved, event.StopAsked,
-		event.RankEnded, event.WorkerLost, event.Replaced:
+		event.RankEnded, event.WorkerLost, event.Replaced, event.OutOfMemory, event.BrokenDevice:
 		return true
 	}
 	return !e.Kind.Known()

@@ -23,7 +23,9 @@ type Tally struct {
 	labels   map[string]string                           // of processes that Muster started, by session
 	onDone   func(launch int, rank string, at time.Time) // called when the first rank of an mpirun ends with 0; may be nil
 	onFailed func()                                      // called when a rank fails; may be nil
-	before   earlier                                     // from earlier attempts
+	// onStarved is called for the first memory kill on a worker in an attempt; may be nil.
+	onStarved func(worker string, at time.Time)
+	before    earlier // from earlier attempts
 }
 
 // earlier is what finished attempts leave for the report.
@@ -132,13 +134,26 @@ func (t *Tally) Ended(b verdict.BadSession) {
 func (t *Tally) Starve(worker string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.starveLocked(worker)
+	t.starveLocked(worker, t.now())
 }
 
-func (t *Tally) starveLocked(worker string) {
-	if !slices.Contains(t.starved, worker) {
-		t.starved = append(t.starved, worker)
+// starveLocked records such a worker. at is when PID 1 noticed the kill. The caller holds t.mu.
+func (t *Tally) starveLocked(worker string, at time.Time) {
+	if slices.Contains(t.starved, worker) {
+		return
 	}
+	t.starved = append(t.starved, worker)
+	if t.onStarved != nil {
+		t.onStarved(worker, at)
+	}
+}
+
+// HearStarved sets f to be called for the first memory kill on a worker in an attempt. f is called
+// with t.mu held, and must not block.
+func (t *Tally) HearStarved(f func(worker string, at time.Time)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.onStarved = f
 }
 
 // Lose records a lost worker. It returns false if the worker was recorded before.
