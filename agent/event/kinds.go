@@ -76,7 +76,7 @@ func Table() []About {
 		{CheckProblem, OfWorker, "A check of the preflight has found a problem. Without a worker, no single one is to blame.", "finding"},
 		{Checked, OfRun, "The preflight has ended.", ""},
 		{CommandStarted, OfWorker, "An attempt of the command has started, and the worker takes part in it.", ""},
-		{FirstLine, OfRank, "The rank has printed something for the first time in this attempt. Ranks of mpirun do not have this event.", ""},
+		{FirstLine, OfRank, "The rank has printed something for the first time in this attempt. Of an mpirun, only tags in its lines tell the rank, such as [1,3]<stdout>: or those of --output=tag, and nothing tells the worker. The first line without a tag has an event without a rank. There is no event if the launcher does not read the output, for example that to a terminal.", "for a line of no known rank: whose it is"},
 		{LinkLost, OfWorker, "The link to the worker was cut. The launcher redials it.", "cause"},
 		{LinkBack, OfWorker, "The link to the worker is connected again.", ""},
 		{Stalled, OfRun, "The run seems to hang, or has broken a progress rule. The count is the time without progress before the event, in milliseconds.", "what was seen"},

@@ -82,6 +82,9 @@ func (s *Sink) mark(e event.Event) {
 			return
 		}
 	}
+	if e.Kind == event.FirstLine && e.Rank >= 0 && len(s.attempt.marks.all) >= mostShown {
+		return // of an mpirun, where the worker of a rank is unknown
+	}
 	switch {
 	case s.preflight.isOpen():
 		s.preflight.marks.add(one)
