@@ -48,7 +48,7 @@ func (r *runner) endRecord(path string, code int, why string) {
 	r.record.Note(event.RunEnded, why, code)
 	r.record.Close()
 	r.report.Goodput = r.goodput()
-	if path == "" || r.record == nil {
+	if path == "" || !r.record.HasFile() {
 		return
 	}
 	text, err := r.record.Text()
