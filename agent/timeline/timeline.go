@@ -50,7 +50,7 @@ type Attempt struct {
 	Over     bool   // it has ended
 
 	First   time.Time // when a rank first printed something; zero: unknown
-	FirstOf string    // the rank that did
+	FirstOf string    // which one, as far as that is known
 }
 
 // Wall returns the wall time.
@@ -256,13 +256,13 @@ func (b *builder) note(e event.Event) {
 	}
 }
 
-// whose says which process an event of a rank is about. The lines of an mpirun may not tell.
+// whose says which process an event of a rank is about. A line of an mpirun may not tell.
 func whose(e event.Event) string {
 	switch {
 	case e.Rank >= 0:
 		return fmt.Sprint("rank ", e.Rank)
 	case e.Worker == "":
-		return "a rank that is unknown"
+		return "the command (the line names no rank)"
 	}
 	return e.Detail
 }

@@ -194,7 +194,7 @@ func TestFirstOutput(t *testing.T) {
 		"a rank of a group":  {[]event.Event{line(5, 0, "w-0", 3, ""), line(4, 0, "w-0", 1, "")}, "first output 2.00 s after the start of attempt 0, by rank 1\n"},
 		"a parameter server": {[]event.Event{line(5, 0, "w-0", event.NoRank, "ps 0")}, "first output 3.00 s after the start of attempt 0, by ps 0\n"},
 		"a tag of mpirun":    {[]event.Event{line(5, 0, "", 0, "")}, "first output 3.00 s after the start of attempt 0, by rank 0\n"},
-		"no tag":             {[]event.Event{line(3, 0, "", event.NoRank, "a line of the command that names no rank"), line(5, 0, "", 7, "")}, "first output 1.00 s after the start of attempt 0, by a rank that is unknown\n"},
+		"no tag":             {[]event.Event{line(3, 0, "", event.NoRank, "a line of the command that names no rank"), line(5, 0, "", 7, "")}, "first output 1.00 s after the start of attempt 0, by the command (the line names no rank)\n"},
 		"of another attempt": {[]event.Event{line(3, 1, "w-0", 0, "")}, ""},
 	} {
 		events := append([]event.Event{at(0, event.RunStarted, ""), at(1, event.Linked, "w-0"), at(2, event.CommandStarted, "w-0")}, row.lines...)
