@@ -14,6 +14,9 @@ import (
 // ofCommand is the detail of the first line of a command in the launcher that names no rank.
 const ofCommand = "a line of the command that names no rank"
 
+// mostRanks bounds the ranks that are noted, because any program can print what looks like a tag.
+const mostRanks = 1 << 16
+
 // Split returns the rank in the tag of a line. ok is false if the line has no tag.
 type Split func(line []byte) (rank int, text []byte, ok bool)
 
@@ -52,7 +55,7 @@ func (m *Mixed) line(line []byte, at time.Time) {
 	case !tagged && !m.unnamed:
 		m.unnamed = true
 		m.log.At(at, event.FirstLine, ofCommand)
-	case tagged && !m.ranks[rank]:
+	case tagged && !m.ranks[rank] && len(m.ranks) < mostRanks:
 		m.ranks[rank] = true
 		m.log.Rank(at, event.FirstLine, "", rank, "")
 	}

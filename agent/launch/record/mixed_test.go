@@ -69,6 +69,10 @@ func TestStreamsShareFirstLines(t *testing.T) {
 		require.Zero(t, testing.AllocsPerRun(1000, func() { _, _ = to.Write(line) }))
 		require.NoError(t, to.Close())
 	}
+	for rank := range mostRanks {
+		m.ranks[rank] = true
+	}
+	m.line([]byte("[1,99999999]<stdout>:not a rank"), time.Time{})
 	require.Len(t, read(t, l), 2)
 
 	var none *Log
