@@ -29,6 +29,8 @@ const (
 	Recovered        Kind = "recovered"
 	Saved            Kind = "saved"
 	Unsaved          Kind = "unsaved"
+	OutOfMemory      Kind = "out-of-memory"
+	BrokenDevice     Kind = "broken-device"
 	StopAsked        Kind = "stop-asked"
 	RankEnded        Kind = "rank-ended"
 	WorkerLost       Kind = "worker-lost"
@@ -74,7 +76,7 @@ func Table() []About {
 		{CheckProblem, OfWorker, "A check of the preflight has found a problem. Without a worker, no single one is to blame.", "finding"},
 		{Checked, OfRun, "The preflight has ended.", ""},
 		{CommandStarted, OfWorker, "An attempt of the command has started, and the worker takes part in it.", ""},
-		{FirstLine, OfRank, "The rank has printed something for the first time in this attempt. Ranks of mpirun do not have this event.", ""},
+		{FirstLine, OfRank, "The rank has printed something for the first time in this attempt. Of an mpirun, only tags in its lines tell the rank, such as [1,3]<stdout>: or those of --output=tag, and nothing tells the worker. The first line without a tag has an event without a rank. There is no event if the launcher does not read the output, for example that to a terminal.", "for a line of no known rank: whose it is"},
 		{LinkLost, OfWorker, "The link to the worker was cut. The launcher redials it.", "cause"},
 		{LinkBack, OfWorker, "The link to the worker is connected again.", ""},
 		{Stalled, OfRun, "The run seems to hang, or has broken a progress rule. The count is the time without progress before the event, in milliseconds.", "what was seen"},
@@ -83,6 +85,8 @@ func Table() []About {
 		{Recovered, OfRank, "The rank is no longer a straggler.", "its step time, and where it runs"},
 		{Saved, OfRun, "The attempt has written a file that matches --progress-file. The time is that of the newest file. Files are looked up when an attempt has failed.", ""},
 		{Unsaved, OfRun, "The attempt has failed, and has written no file that matches --progress-file.", ""},
+		{OutOfMemory, OfWorker, "The kernel has killed a process of the worker's container for lack of memory (OOM). There is one event for each worker in an attempt.", ""},
+		{BrokenDevice, OfWorker, "The attempt has failed, and a device of the worker where the failure began is broken. Devices are looked up when an attempt has failed. Without a worker, it is unknown which one has the device.", "line of the output, or what the pod's status says"},
 		{StopAsked, OfRun, "The launcher has begun to stop the command.", "cause"},
 		{RankEnded, OfRank, "The rank has ended. Of the ranks of mpirun that end with 0, only the first on each worker has this event.", "how it ended"},
 		{WorkerLost, OfWorker, "The worker was given up.", "cause"},

@@ -44,7 +44,7 @@ func (r *Reader) Take(e event.Event) {
 // needs reports whether the event may change the account.
 func (r *Reader) needs(e event.Event) bool {
 	switch e.Kind {
-	case event.CheckProblem, event.Replaced:
+	case event.CheckProblem, event.Replaced, event.OutOfMemory, event.BrokenDevice:
 		return false
 	case event.LinkLost, event.FirstLine, event.Waiting: // they only show that there is a worker
 		known := r.known[e.Worker]

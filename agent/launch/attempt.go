@@ -277,7 +277,7 @@ func (r *runner) pronounceCommand(a *attempt) {
 
 // conclude writes the metrics and prints the last line.
 func (r *runner) conclude() {
-	r.report.Count(r.tally.Figures())
+	r.report.Count(r.tally.Figures(), r.record.Links())
 	if err := r.meter.Report(r.voice); err != nil {
 		r.unwritten(err)
 	}

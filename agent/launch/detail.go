@@ -60,7 +60,7 @@ func (r *runner) endOf(a *attempt) retry.End {
 	e := a.end()
 	e.Worker, _ = a.origin()
 	e.Signal, e.Output, e.Container = a.signal(), a.lastLines(), r.containerOf(a, e.Worker)
-	e.Device = r.brokenDevice(a, e.Worker)
+	e.Device = r.brokenDevice(a, e.Worker) != ""
 	if r.account.Policy.MaxNoProgress > 0 {
 		e.Progress = r.progressOf(a)
 	}
@@ -93,12 +93,17 @@ func (a *attempt) lastLines() []string {
 	return a.words.Last()
 }
 
-// brokenDevice reports whether a device of the worker where the failure began is broken. The output
-// of the process that failed first may say so, or a device plugin in the status of the pod.
-func (r *runner) brokenDevice(a *attempt, worker string) bool {
-	return notice.DeviceError(a.lastLines()) != "" || slices.ContainsFunc(r.shot.Pods, func(p *corev1.Pod) bool {
-		return p.Name == worker && rendezvous.Unhealthy(p)
-	})
+// brokenDevice says what shows that a device of the worker where the failure began is broken: a line
+// of the process that failed first, or a device plugin in the status of the pod. It returns "" if
+// nothing does.
+func (r *runner) brokenDevice(a *attempt, worker string) string {
+	if line := notice.DeviceError(a.lastLines()); line != "" {
+		return line
+	}
+	if slices.ContainsFunc(r.shot.Pods, func(p *corev1.Pod) bool { return p.Name == worker && rendezvous.Unhealthy(p) }) {
+		return "a device is Unhealthy in the status of the pod"
+	}
+	return ""
 }
 
 // containerOf returns the container in which the failure began: that of the worker, or our own if no

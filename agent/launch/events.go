@@ -28,6 +28,7 @@ func (r *runner) beginRecord() {
 		r.log.Warn("cannot record events", "error", err)
 		return
 	}
+	r.hearStarved()
 	r.beginExport()
 	r.record.Note(event.RunStarted, build.Version(), r.cfg.Most())
 }
@@ -50,7 +51,7 @@ func (r *runner) endRecord(path string, code int, why string) {
 	if r.cfg.Report != "" || report.TakesWords(r.cfg.TerminationLog) { // the last line was before
 		r.report.Goodput = r.goodput()
 	}
-	if path == "" || r.record == nil {
+	if path == "" || !r.record.HasFile() {
 		return
 	}
 	text, err := r.record.Text()
@@ -77,6 +78,11 @@ func (r *runner) goodput() goodput.Account {
 		return account
 	}
 	return nil
+}
+
+// hearStarved records workers where the kernel kills processes for lack of memory.
+func (r *runner) hearStarved() {
+	r.tally.HearStarved(func(worker string, at time.Time) { r.record.WorkerAt(at, event.OutOfMemory, worker, "", "") })
 }
 
 // recordStart records which workers take part in an attempt that starts.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
@@ -83,12 +84,15 @@ func (r *runner) decide(ctx context.Context, a *attempt) retry.Decision {
 	return d
 }
 
-// causeOf returns the cause of an attempt's end as one word.
+// causeOf returns the cause of an attempt's end as one word. It records a broken device.
 func (r *runner) causeOf(a *attempt) string {
 	e := a.end()
 	if e.Code != 0 {
 		worker, _ := a.origin()
-		e.Device = r.brokenDevice(a, worker)
+		if why := r.brokenDevice(a, worker); why != "" {
+			e.Device = true
+			r.record.Worker(event.BrokenDevice, worker, "", why)
+		}
 	}
 	return rules.CauseOf(e, a.watcher.Told() != 0)
 }

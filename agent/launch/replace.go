@@ -28,7 +28,7 @@ func (r *runner) chosen(a *attempt, action retry.Action, gone []string) map[stri
 		case !ends || slices.Contains(gone, w.Name):
 		case unfit:
 			all[w.Name] = names.WhyPreflight
-		case w.Name == culprit && r.brokenDevice(a, culprit):
+		case w.Name == culprit && r.brokenDevice(a, culprit) != "":
 			all[w.Name] = names.WhyDevice
 		default:
 			all[w.Name] = ""

@@ -35,9 +35,9 @@ func (r *runner) lookAtOutput(died bool) {
 // inspects it, or if the command's own writes would fail unnoticed. Progress rules also inspect
 // standard error, because loggers and progress bars write there. So does w, if the streams are
 // pipes, sockets or files. NCCL's lines are read if the stream passes through anyway, or if the run
-// depends on them. r.wg owns the copying, which continues until r.tees.Finish.
+// depends on them, and so are the first lines of ranks for the record of events. r.wg owns the copying, which continues until r.tees.Finish.
 func (r *runner) teed(a *attempt, begin func(console.Streams) (*command.Command, error)) (cmd *command.Command, err error) {
-	p, w, n := a.progress, a.words, a.network
+	p, w, n, first := a.progress, a.words, a.network, r.record.Mixed(r.tags().Split)
 	streams := r.streams
 	var made console.Tees
 	var ins []*os.File
@@ -52,7 +52,7 @@ func (r *runner) teed(a *attempt, begin func(console.Streams) (*command.Command,
 	}
 	heard := w.Hears(r.streams.Out)
 	if heard || r.meter != nil || p != nil || n.Must() || console.IsOddDevice(r.streams.Out) {
-		err = pass(console.StandardOutput, &streams.Out, console.Lookers{r.meter.Mixed(), p.Mixed(r.tags()), n.Mixed(), w.Reader(heard)})
+		err = pass(console.StandardOutput, &streams.Out, console.Lookers{first.Reader(), r.meter.Mixed(), p.Mixed(r.tags()), n.Mixed(), w.Reader(heard)})
 	}
 	heard = w.Hears(r.streams.Err)
 	switch {
@@ -60,7 +60,7 @@ func (r *runner) teed(a *attempt, begin func(console.Streams) (*command.Command,
 	case heard && r.meter == nil && p == nil && console.IsOnePlace(r.streams.Out, r.streams.Err):
 		streams.Err = streams.Out // one pipe keeps the order
 	case heard || p != nil:
-		err = pass(console.StandardError, &streams.Err, console.Lookers{p.Mixed(r.tags()), w.Reader(heard)})
+		err = pass(console.StandardError, &streams.Err, console.Lookers{first.Reader(), p.Mixed(r.tags()), w.Reader(heard)})
 	}
 	if err == nil {
 		cmd, err = begin(streams)

@@ -6,7 +6,7 @@ const byId = id => document.getElementById(id);
 const doc = JSON.parse(byId("data").textContent);
 
 // Kinds of events that mean trouble.
-const TROUBLE = new Set(["link-lost", "worker-lost", "check-problem", "stalled", "waiting", "stop-asked"]);
+const TROUBLE = new Set(["link-lost", "worker-lost", "check-problem", "out-of-memory", "broken-device", "stalled", "waiting", "stop-asked"]);
 const MARK_NUMBERS = 5; // of one mark in the data
 
 // readMarks returns the marks of a list of numbers.

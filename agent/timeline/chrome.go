@@ -74,7 +74,8 @@ func (t *Timeline) Chrome() ([]byte, error) {
 // others.
 func marked(k event.Kind) bool {
 	switch k {
-	case event.Waiting, event.FirstLine, event.LinkLost, event.LinkBack, event.RankEnded, event.WorkerLost, event.Replaced, event.CheckProblem, event.Straggler, event.Recovered:
+	case event.Waiting, event.FirstLine, event.LinkLost, event.LinkBack, event.RankEnded, event.WorkerLost, event.Replaced, event.CheckProblem, event.Straggler, event.Recovered,
+		event.OutOfMemory, event.BrokenDevice:
 		return true
 	}
 	return !k.Known()

@@ -3,9 +3,8 @@
 //	timeline.go  Build: from events to the spans of each worker
 //	state.go     what is known of a worker and of the run, and the phase that follows from it
 //	phase.go     the phases, each with a sentence
-//	live.go      the same spans while the run goes on, in bounded memory
+//	live.go      Live: the same spans, and the phases of this moment, while a run goes on
 //	slowest.go   the slowest worker of each phase, and its cause
-//	tracker.go   Tracker: the phases of this moment, for a run that goes on
 //	text.go      the view for a terminal; json.go and chrome.go for programs
 //	html.go      the page; its data (compact.go), style (page.css) and script (chart.js, page.js)
 //	svg.go       the picture; color.go and escape.go are for both

@@ -27,6 +27,9 @@ type (
 		Over    bool    `json:"over"`
 		Exit    int     `json:"exit"`
 		Why     string  `json:"why,omitempty"`
+		// Output is when a rank first printed something, in seconds after the start of the attempt.
+		Output   *float64 `json:"first_output,omitempty"`
+		OutputOf string   `json:"first_output_of,omitempty"`
 	}
 	slowestJSON struct {
 		Phase   Phase   `json:"phase"`
@@ -56,7 +59,12 @@ func (t *Timeline) JSON(goodput any) ([]byte, error) {
 	d := document{Goodput: goodput, From: t.From.UTC(), To: t.To.UTC(), Seconds: t.Wall().Seconds(), Over: t.Over, Exit: t.Exit, Why: t.Why, Dropped: t.Dropped,
 		Attempts: []attemptJSON{}, Slowest: []slowestJSON{}, Workers: []workerJSON{}}
 	for _, a := range t.Attempts {
-		d.Attempts = append(d.Attempts, attemptJSON{a.Number, t.after(a.From), a.To.Sub(a.From).Seconds(), a.Over, a.Exit, a.Why})
+		one := attemptJSON{Attempt: a.Number, From: t.after(a.From), Seconds: a.To.Sub(a.From).Seconds(), Over: a.Over, Exit: a.Exit, Why: a.Why, OutputOf: a.FirstOf}
+		if !a.First.IsZero() {
+			after := a.First.Sub(a.From).Seconds()
+			one.Output = &after
+		}
+		d.Attempts = append(d.Attempts, one)
 	}
 	for _, s := range t.Slowest {
 		d.Slowest = append(d.Slowest, slowestJSON{s.Phase, s.Worker, s.Node, s.Took.Seconds(), s.Median.Seconds(), s.Cause})

@@ -15,9 +15,10 @@ const (
 	settleBehind = 15 * time.Second
 )
 
-// Live builds the timeline of a run while the run goes on. It returns each span of a worker once, after
-// the span has ended. The spans are those of Build for the whole run. Live keeps a few events for each
-// worker, so a run of days needs no more memory than one of minutes.
+// Live follows a run while it goes on. It returns each span of a worker once, after the span has ended,
+// and says at any time how many workers are in each phase. The spans are those of Build for the whole
+// run. Live keeps a few events for each worker, so a run of days needs no more memory than one of
+// minutes.
 type Live struct {
 	events []event.Event        // those on which open phases depend
 	told   map[string]time.Time // end of the last span that was returned, by worker
@@ -100,6 +101,20 @@ func (l *Live) End(at time.Time) (spans []Ended, attempt *Attempt) {
 		attempt.To = at
 	}
 	return l.look(at, true), attempt
+}
+
+// Phases returns the number of workers in each phase after the events so far. A lost worker counts until
+// an attempt has started without it.
+func (l *Live) Phases() map[Phase]int {
+	slices.SortStableFunc(l.events, byTime)
+	count := map[Phase]int{}
+	for _, w := range build(l.events, l.seen.Add(time.Nanosecond)).Workers {
+		last := w.Spans[len(w.Spans)-1]
+		if last.Phase != Lost || last.Attempt >= l.attempts-1 {
+			count[last.Phase]++
+		}
+	}
+	return count
 }
 
 // note takes what an event says about attempts, and returns the attempt that it has ended.

@@ -51,9 +51,33 @@ func known(all []Span) (words []string) {
 	return words
 }
 
-// same checks that a Live returns what Build does.
+// lastPhases counts the workers of a timeline by their last phase, as Live.Phases does.
+func lastPhases(line *Timeline) map[Phase]int {
+	count, last := map[Phase]int{}, 0
+	for _, a := range line.Attempts {
+		last = max(last, a.Number)
+	}
+	for _, w := range line.Workers {
+		s := w.Spans[len(w.Spans)-1]
+		if s.Phase != Lost || s.Attempt >= last {
+			count[s.Phase]++
+		}
+	}
+	return count
+}
+
+// same checks that a Live returns what Build does, and that its phases are those of Build while the run
+// goes on.
 func same(t *testing.T, events []event.Event) {
 	t.Helper()
+	var l Live
+	for i, e := range events {
+		l.Take(e)
+		if i%7 != 0 && i != len(events)-1 {
+			continue
+		}
+		require.Equal(t, lastPhases(Build(events[:i+1], l.seen.Add(time.Nanosecond))), l.Phases(), "after event %d, %s %s", i, e.Kind, e.Worker)
+	}
 	line := Build(events, time.Time{})
 	spans, attempts := live(events)
 	require.Equal(t, line.Attempts, attempts)
@@ -130,6 +154,24 @@ func TestLiveTakesLateEvents(t *testing.T) {
 	same(t, events)
 }
 
+// TestPhasesForgetTheLost checks that a lost worker counts until an attempt has started without it, and
+// that its replacement of the same name counts.
+func TestPhasesForgetTheLost(t *testing.T) {
+	var l Live
+	for _, e := range []event.Event{at(0, event.RunStarted, ""), at(0, event.PodCreated, "w-0"), at(0, event.PodCreated, "w-1"), at(1, event.Linked, "w-0"), at(1, event.Linked, "w-1"),
+		at(2, event.CommandStarted, "w-0"), at(2, event.CommandStarted, "w-1"), at(4, event.WorkerLost, "w-1"), at(5, event.AttemptEnded, "")} {
+		l.Take(e)
+	}
+	require.Equal(t, map[Phase]int{Ending: 1, Lost: 1}, l.Phases())
+	next := at(6, event.CommandStarted, "w-0")
+	next.Attempt = 1
+	l.Take(next)
+	require.Equal(t, map[Phase]int{Running: 1}, l.Phases())
+	l.Take(at(7, event.PodCreated, "w-1"))
+	l.Take(at(8, event.Replaced, "w-1"))
+	require.Equal(t, map[Phase]int{Running: 1, Queued: 1}, l.Phases())
+}
+
 func TestLiveOfARunWithoutAnEnd(t *testing.T) {
 	var l Live
 	for _, e := range launch()[:22] { // the first attempt runs
@@ -199,11 +241,14 @@ func randomRun(r *rand.Rand) (events []event.Event) {
 		e.Attempt = attempt
 		events = append(events, e)
 	}
-	workers, serial := []string{}, 0
+	workers, serial, launched := []string{}, 0, 0.0
 	start := func(attempt int) string {
 		name := fmt.Sprintf("w-%d", serial)
 		serial++
 		for _, kind := range []event.Kind{event.PodCreated, event.PodScheduled, event.ImagePulling, event.ImagePulled, event.ContainerStarted, event.Linked} {
+			if kind == event.Linked {
+				second = max(second, launched)
+			}
 			if r.IntN(5) > 0 || kind == event.PodCreated || kind == event.Linked {
 				next(kind, name, attempt)
 			}
@@ -211,8 +256,14 @@ func randomRun(r *rand.Rand) (events []event.Event) {
 		return name
 	}
 	next(event.RunStarted, "", 0)
+	launched = second
 	for range 1 + r.IntN(4) {
+		before := second
+		if r.IntN(3) == 0 { // a pod that is older than the launcher
+			second = launched - 20*r.Float64()
+		}
 		workers = append(workers, start(0))
+		second = max(second, before)
 	}
 	next(event.AllLinked, "", 0)
 	for attempt := range 1 + r.IntN(4) {

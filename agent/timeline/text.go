@@ -42,7 +42,7 @@ func (t *Timeline) Text(width int) string {
 	if rest > 0 {
 		fmt.Fprintf(&b, "%*s and %s, which started sooner\n", name, "", count(rest, "more worker"))
 	}
-	fmt.Fprintf(&b, "\n%s", t.legend())
+	fmt.Fprintf(&b, "\n%s%s", t.legend(), t.firstLine())
 	if t.Dropped > 0 {
 		fmt.Fprintf(&b, "%s could not be written in time, so this view is not complete\n", count(t.Dropped, "event"))
 	}
@@ -181,6 +181,15 @@ func (t *Timeline) legend() string {
 		b.WriteString(line + "\n")
 	}
 	return b.String()
+}
+
+// firstLine returns a line about the first output of the last attempt, or "" if it is unknown.
+func (t *Timeline) firstLine() string {
+	if len(t.Attempts) == 0 || t.Attempts[len(t.Attempts)-1].First.IsZero() {
+		return ""
+	}
+	a := t.Attempts[len(t.Attempts)-1]
+	return fmt.Sprintf("first output %s after the start of attempt %d, by %s\n", seconds(a.First.Sub(a.From)), a.Number, a.FirstOf)
 }
 
 // sentence says which worker was the slowest, of how many, and why.

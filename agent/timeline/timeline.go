@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -47,6 +48,9 @@ type Attempt struct {
 	Exit     int
 	Why      string // "" if it did not fail
 	Over     bool   // it has ended
+
+	First   time.Time // when a rank first printed something; zero: unknown
+	FirstOf string    // which one, as far as that is known
 }
 
 // Wall returns the wall time.
@@ -231,6 +235,10 @@ func (b *builder) note(e event.Event) {
 		if open() == nil {
 			t.Attempts = append(t.Attempts, Attempt{Number: e.Attempt, From: e.Time, To: t.To})
 		}
+	case event.FirstLine:
+		if a := open(); a != nil && a.Number == e.Attempt && (a.First.IsZero() || e.Time.Before(a.First)) {
+			a.First, a.FirstOf = e.Time, whose(e)
+		}
 	case event.AttemptEnded:
 		if a := open(); a != nil {
 			a.To, a.Over, a.Exit, a.Why = e.Time, true, e.Count, e.Detail
@@ -246,6 +254,17 @@ func (b *builder) note(e event.Event) {
 	case event.Dropped:
 		t.Dropped += e.Count
 	}
+}
+
+// whose says which process an event of a rank is about. A line of an mpirun may not tell.
+func whose(e event.Event) string {
+	switch {
+	case e.Rank >= 0:
+		return fmt.Sprint("rank ", e.Rank)
+	case e.Worker == "":
+		return "the command (the line names no rank)"
+	}
+	return e.Detail
 }
 
 // finish ends the open spans, and returns the workers by name. Neighbors of one phase are one span.

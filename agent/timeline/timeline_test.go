@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -174,6 +175,35 @@ func TestPhasesAddUp(t *testing.T) {
 			}
 		}
 		require.NotPanics(t, func() { line.Text(r.IntN(200)) })
+	}
+}
+
+// TestFirstOutput checks that an attempt has the earliest of its first lines, and whose it was as far as
+// that is known.
+func TestFirstOutput(t *testing.T) {
+	line := func(second float64, attempt int, worker string, rank int, detail string) event.Event {
+		e := detailed(at(second, event.FirstLine, worker), attempt, detail)
+		e.Rank = rank
+		return e
+	}
+	for name, row := range map[string]struct {
+		lines []event.Event
+		want  string
+	}{
+		"none":               {nil, ""},
+		"a rank of a group":  {[]event.Event{line(5, 0, "w-0", 3, ""), line(4, 0, "w-0", 1, "")}, "first output 2.00 s after the start of attempt 0, by rank 1\n"},
+		"a parameter server": {[]event.Event{line(5, 0, "w-0", event.NoRank, "ps 0")}, "first output 3.00 s after the start of attempt 0, by ps 0\n"},
+		"a tag of mpirun":    {[]event.Event{line(5, 0, "", 0, "")}, "first output 3.00 s after the start of attempt 0, by rank 0\n"},
+		"no tag":             {[]event.Event{line(3, 0, "", event.NoRank, "a line of the command that names no rank"), line(5, 0, "", 7, "")}, "first output 1.00 s after the start of attempt 0, by the command (the line names no rank)\n"},
+		"of another attempt": {[]event.Event{line(3, 1, "w-0", 0, "")}, ""},
+	} {
+		events := append([]event.Event{at(0, event.RunStarted, ""), at(1, event.Linked, "w-0"), at(2, event.CommandStarted, "w-0")}, row.lines...)
+		one := Build(append(events, at(9, event.RunEnded, "")), time.Time{})
+		require.Equal(t, row.want, one.firstLine(), name)
+		text, err := one.JSON(nil)
+		require.NoError(t, err)
+		require.Equal(t, row.want != "", bytes.Contains(text, []byte(`"first_output"`)), name)
+		same(t, events)
 	}
 }
 

@@ -31,7 +31,7 @@ func rooms() map[string][]string {
 		"plan":      {"config", "phrase"},
 		"preflight": {"phrase"},
 		"record":    {"wait"},
-		"report":    {"phrase", "tally", "verdict"},
+		"report":    {"phrase", "record", "tally", "verdict"},
 		"show":      {"command", "config", "console", "files", "fleet", "phrase", "plan"},
 		"sample":    {"wait"},
 		"stall":     {"console"},

@@ -35,7 +35,7 @@ type Metrics struct {
 
 // run is what is known of the run.
 type run struct {
-	live    *timeline.Tracker
+	live    timeline.Live
 	spent   spending
 	version string
 	wanted  int
@@ -63,11 +63,6 @@ func New(parent string) *Metrics {
 	for _, phase := range launchPhases() { // a series that exists has a rate
 		m.phases.WithLabelValues(phase)
 	}
-	m.live = timeline.NewTracker(func(_ string, s timeline.Span) {
-		if slices.Contains(launchPhases(), string(s.Phase)) {
-			m.observe(m.phases.WithLabelValues(string(s.Phase)), s.Took())
-		}
-	})
 	for _, a := range Table() {
 		if a.Type != Histogram {
 			m.descs[a.Name] = prometheus.NewDesc(a.Name, a.Help, a.Labels, nil)
@@ -96,7 +91,12 @@ func (m *Metrics) observe(to prometheus.Observer, took time.Duration) {
 func (m *Metrics) Take(e event.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.live.Take(e)
+	ended, _ := m.live.Take(e)
+	for _, s := range ended {
+		if slices.Contains(launchPhases(), string(s.Phase)) {
+			m.observe(m.phases.WithLabelValues(string(s.Phase)), s.Took())
+		}
+	}
 	m.spent.take(e)
 	switch e.Kind {
 	case event.RunStarted:

@@ -165,7 +165,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	e, err := sample.Event(now, 0)
 	require.NoError(t, err)
 	m.Take(e)
-	for i := range 1000 {
+	for i := range 200 {
 		for _, kind := range []event.Kind{event.PodCreated, event.ContainerStarted, event.Linked, event.CommandStarted, event.LinkLost, event.AttemptEnded, event.Restart, event.WorkerLost} {
 			now = now.Add(time.Second)
 			m.Take(event.Event{Time: now, Kind: kind, Worker: fmt.Sprint("worker-", i), Attempt: i, Cause: fmt.Sprint("cause-", i), Rank: event.NoRank})

@@ -48,7 +48,7 @@ func (m *marks) cut(until time.Time) (cut marks) {
 func marksSpan(e event.Event) bool {
 	switch e.Kind {
 	case event.Waiting, event.CheckProblem, event.FirstLine, event.LinkLost, event.LinkBack, event.Stalled, event.Saved, event.StopAsked,
-		event.RankEnded, event.WorkerLost, event.Replaced:
+		event.RankEnded, event.WorkerLost, event.Replaced, event.OutOfMemory, event.BrokenDevice:
 		return true
 	}
 	return !e.Kind.Known()
@@ -81,6 +81,9 @@ func (s *Sink) mark(e event.Event) {
 		if e.Kind == event.FirstLine || e.Kind == event.RankEnded || e.Kind == event.Waiting {
 			return
 		}
+	}
+	if e.Kind == event.FirstLine && e.Rank >= 0 && len(s.attempt.marks.all) >= mostShown {
+		return // of an mpirun, where the worker of a rank is unknown
 	}
 	switch {
 	case s.preflight.isOpen():

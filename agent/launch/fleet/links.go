@@ -30,8 +30,8 @@ type Dialers interface {
 
 // Account records the state of links, and what workers report over them.
 type Account interface {
-	// Link records the state of a worker's link. parked means that it was closed on purpose.
-	Link(worker string, connected, parked bool)
+	// Link records the state of a worker's link.
+	Link(worker string, connected bool)
 	// Forget ends the account of a link whose worker is lost.
 	Forget(worker string)
 	// Report records what PID 1 of a worker saw.
@@ -192,7 +192,7 @@ func (l *Links) note(m *held, s link.State) {
 	whole := current && l.up == len(l.held)
 	l.mu.Unlock()
 	if current {
-		l.account.Link(m.worker.Name, s.Connected, s.Parked)
+		l.account.Link(m.worker.Name, s.Connected)
 	}
 	l.Nudge()
 	if whole {

@@ -33,7 +33,7 @@ func TestTakeLeaving(t *testing.T) {
 // noAccount is an account that records nothing.
 type noAccount struct{}
 
-func (noAccount) Link(string, bool, bool)          {}
+func (noAccount) Link(string, bool)                {}
 func (noAccount) Forget(string)                    {}
 func (noAccount) Report(string, wire.ReportRecord) {}
 func (noAccount) LabelOf(string) string            { return "" }

@@ -35,8 +35,8 @@ const (
 
 // Log records the events of one run. Its methods may be called from any goroutine.
 type Log struct {
-	path string
-	most int64 // size of a segment
+	path string // "": there is no file
+	most int64  // size of a segment
 	wake chan struct{}
 	asks chan chan struct{} // of Sync
 	stop chan struct{}      // closed by Close
@@ -51,6 +51,7 @@ type Log struct {
 	closed   bool
 	attempt  int
 	follower Follower // nil: none
+	links    linksSeen
 
 	file *os.File // these belong to the writer
 	size int64
@@ -59,13 +60,16 @@ type Log struct {
 }
 
 // Open creates the file of a run in dir, and removes those of runs that ended long ago. id is the
-// run's. The caller must call Close.
+// run's. The caller must call Close. With an error, Open returns a Log that computes figures and writes
+// nothing.
 func Open(dir, id string) (*Log, error) {
 	clean(dir)
 	l := &Log{path: pathOf(dir, id), most: sizeIn(dir), wake: make(chan struct{}, 1), asks: make(chan chan struct{}), stop: make(chan struct{}), done: make(chan struct{}), touchEvery: touchEvery}
 	var err error
 	if l.file, err = create(l.path); err != nil {
-		return nil, fmt.Errorf("record events: %w", err)
+		l.path = ""
+		close(l.done)
+		return l, fmt.Errorf("record events: %w", err)
 	}
 	go l.run()
 	return l, nil
@@ -133,6 +137,10 @@ func (l *Log) add(e event.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
+		return
+	}
+	l.links.take(e)
+	if l.path == "" {
 		return
 	}
 	e.Attempt, e.Detail = l.attempt, brief(e.Detail)
@@ -299,7 +307,7 @@ func (l *Log) rotate() error {
 // Each calls take for all events of the run that are still in the file, and returns the number of lines
 // that are no events. It keeps none of them in memory.
 func (l *Log) Each(take func(event.Event)) (skipped int, err error) {
-	if l == nil {
+	if !l.HasFile() {
 		return 0, nil
 	}
 	for _, path := range []string{oldOf(l.path), l.path} {
@@ -320,9 +328,12 @@ func (l *Log) Each(take func(event.Event)) (skipped int, err error) {
 	return skipped, nil
 }
 
+// HasFile reports whether the events are written to a file.
+func (l *Log) HasFile() bool { return l != nil && l.path != "" }
+
 // Text returns all events of the run that are still there, after Close.
 func (l *Log) Text() ([]byte, error) {
-	if l == nil {
+	if !l.HasFile() {
 		return nil, nil
 	}
 	return Load(l.path)

@@ -283,8 +283,18 @@ func TestFileShowsThatTheLauncherLives(t *testing.T) {
 }
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
-	_, err := Open(filepath.Join(t.TempDir(), "no"), "a")
+	l, err := Open(filepath.Join(t.TempDir(), "no"), "a")
 	require.ErrorContains(t, err, "record events: ")
+	require.False(t, l.HasFile())
+	l.Worker(event.Linked, "w-0", "", "")
+	require.Equal(t, Links{Ever: 1}, l.Links(), "figures need no file")
+	l.Sync()
+	l.Close()
+	text, err := l.Text()
+	require.NoError(t, err)
+	require.Empty(t, text)
+	_, err = l.Each(func(event.Event) { require.Fail(t, "it has no events") })
+	require.NoError(t, err)
 }
 
 type nopCloser struct{ io.Writer }

@@ -1,6 +1,11 @@
 // Package report writes what a run leaves for others to read: the report of --report, the
 // launcher's last line, and the termination message of its pod.
 //
+// The figures about links come from the record of events. The other lists do not, because an event
+// has a single text, which is cut, and these have fields of their own: the rule, the line and the rank
+// of a stall, the step times of a straggler, the whole sentence of a blame. Entries of stalls,
+// stragglers and spares are made where their events are recorded.
+//
 // Guarantees: lists in the report are never null. A file that was not written by a run is not
 // replaced. A termination message fits into what the kubelet reads.
 package report
@@ -15,6 +20,7 @@ import (
 	"github.com/musterhq/muster/agent/check"
 	"github.com/musterhq/muster/agent/goodput"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/record"
 	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/outfile"
@@ -126,10 +132,10 @@ type StoppedRank struct {
 	Unknown bool    `json:"unknown,omitempty"` // how it ended is unknown, because its worker left without reporting
 }
 
-// Count copies the figures of a tally.
-func (r *Report) Count(f tally.Figures) {
-	r.Sessions, r.Lost, r.Links, r.LinksHeld = f.Sessions, f.Lost, f.Links, f.LinksHeld
-	r.Redials, r.Redialled, r.GapsMS = f.Redials, f.Redialled, f.GapsMS
+// Count copies the figures of a tally, and those of the record about links.
+func (r *Report) Count(f tally.Figures, l record.Links) {
+	r.Sessions, r.Lost, r.LinksHeld = f.Sessions, f.Lost, f.LinksHeld
+	r.Links, r.Redials, r.Redialled, r.GapsMS = l.Ever, l.Redials, l.Redialled, l.GapsMS
 }
 
 // TookPart counts the workers of an attempt, or workers that joined it. A replacement with the same

@@ -66,7 +66,7 @@ func (t *Tally) Report(worker string, rec wire.ReportRecord) {
 			t.onDone(c.launch, rec.Rank, at)
 		}
 	case wire.ReportMemory:
-		t.starveLocked(worker)
+		t.starveLocked(worker, at)
 	case wire.ReportRank:
 		c.unseen = rec.Unseen > 0
 		t.job.rankEnded(c, name, rec, at)

@@ -141,11 +141,11 @@ func TestNoDaemonBehindAScript(t *testing.T) {
 func TestNoDaemonIsUnknownWhileALinkIsDown(t *testing.T) {
 	account, now := New(), time.Unix(0, 0)
 	account.now = func() time.Time { return now }
-	account.Link("w-0", true, false)
+	account.Link("w-0", true)
 	account.Called("w-0", "0", nil)
 	account.Called("w-1", "1", nil)
 	account.Answered("1", wire.ExitRecord{}, nil)
-	account.Link("w-0", false, false)
+	account.Link("w-0", false)
 	unknown := func(why string) {
 		account.Stalled()
 		_, known := account.Trouble()
@@ -153,14 +153,14 @@ func TestNoDaemonIsUnknownWhileALinkIsDown(t *testing.T) {
 	}
 	now = now.Add(2 * stallTime)
 	unknown("the link is down")
-	account.Link("w-0", true, false)
+	account.Link("w-0", true)
 	unknown("the link has just come back")
 	account.Report("w-0", wire.ReportRecord{Session: "0", Kind: wire.ReportRanks})
 	now = now.Add(stallTime)
 	unknown("the ranks there do not use MPI")
 
 	account.Report("w-0", wire.ReportRecord{Session: "0", Kind: wire.ReportRanks, MPI: true})
-	account.Link("w-0", false, false)
+	account.Link("w-0", false)
 	now = now.Add(time.Minute)
 	unknown("the link is down again")
 	account.Answered("0", wire.ExitRecord{}, nil)

@@ -13,7 +13,6 @@ type Tally struct {
 	mu       sync.Mutex
 	now      func() time.Time
 	links    map[string]*linkAccount // by worker
-	gaps     []time.Duration
 	sessions int
 	bad      []verdict.BadSession
 	lost     []verdict.Lost
@@ -23,7 +22,9 @@ type Tally struct {
 	labels   map[string]string                           // of processes that Muster started, by session
 	onDone   func(launch int, rank string, at time.Time) // called when the first rank of an mpirun ends with 0; may be nil
 	onFailed func()                                      // called when a rank fails; may be nil
-	before   earlier                                     // from earlier attempts
+	// onStarved is called for the first memory kill on a worker in an attempt; may be nil.
+	onStarved func(worker string, at time.Time)
+	before    earlier // from earlier attempts
 }
 
 // earlier is what finished attempts leave for the report.
@@ -35,9 +36,6 @@ type earlier struct {
 type linkAccount struct {
 	connected bool
 	since     time.Time // when connected last changed
-	dropped   time.Time // when the link was lost; zero: never, or on purpose
-	redials   int
-	ever      bool
 }
 
 // New returns the tally of a run that has not begun.
@@ -45,9 +43,8 @@ func New() *Tally {
 	return &Tally{now: time.Now, links: map[string]*linkAccount{}, job: newJob(), labels: map[string]string{}}
 }
 
-// Link records the state of a worker's link. parked means that it was closed on purpose, which is
-// no gap.
-func (t *Tally) Link(worker string, connected, parked bool) {
+// Link records the state of a worker's link.
+func (t *Tally) Link(worker string, connected bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a := t.links[worker]
@@ -55,19 +52,10 @@ func (t *Tally) Link(worker string, connected, parked bool) {
 		a = &linkAccount{}
 		t.links[worker] = a
 	}
-	switch {
-	case connected && !a.connected && !a.dropped.IsZero():
-		a.redials++
-		t.gaps = append(t.gaps, t.now().Sub(a.dropped))
-		a.dropped = time.Time{}
-	case !connected && a.connected && !parked:
-		a.dropped = t.now()
-	}
 	if connected != a.connected {
 		a.since = t.now()
 	}
 	a.connected = connected
-	a.ever = a.ever || connected
 }
 
 // Opened records a session that a worker has confirmed.
@@ -95,12 +83,12 @@ func (t *Tally) Again() {
 	t.job = newJob()
 }
 
-// Forget ends the account of a link whose worker is lost. A worker in its place has lost nothing.
+// Forget ends the account of a link whose worker is lost.
 func (t *Tally) Forget(worker string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if a := t.links[worker]; a != nil {
-		a.connected, a.dropped = false, time.Time{}
+		a.connected = false
 	}
 }
 
@@ -132,13 +120,26 @@ func (t *Tally) Ended(b verdict.BadSession) {
 func (t *Tally) Starve(worker string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.starveLocked(worker)
+	t.starveLocked(worker, t.now())
 }
 
-func (t *Tally) starveLocked(worker string) {
-	if !slices.Contains(t.starved, worker) {
-		t.starved = append(t.starved, worker)
+// starveLocked records such a worker. at is when PID 1 noticed the kill. The caller holds t.mu.
+func (t *Tally) starveLocked(worker string, at time.Time) {
+	if slices.Contains(t.starved, worker) {
+		return
 	}
+	t.starved = append(t.starved, worker)
+	if t.onStarved != nil {
+		t.onStarved(worker, at)
+	}
+}
+
+// HearStarved sets f to be called for the first memory kill on a worker in an attempt. f is called
+// with t.mu held, and must not block.
+func (t *Tally) HearStarved(f func(worker string, at time.Time)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.onStarved = f
 }
 
 // Lose records a lost worker. It returns false if the worker was recorded before.
@@ -171,11 +172,7 @@ func (t *Tally) Testify(e *verdict.Evidence) {
 type Figures struct {
 	Sessions  int // sessions that workers have confirmed, in all attempts
 	Lost      []verdict.Lost
-	Links     int     // links that were ever connected
-	LinksHeld int     // links that are connected
-	Redials   int     // redials of links that had been connected
-	Redialled int     // links that were redialed
-	GapsMS    []int64 // time from each loss of a link to its return, in milliseconds
+	LinksHeld int // links that are connected
 }
 
 // Figures returns the numbers for the report.
@@ -185,19 +182,9 @@ func (t *Tally) Figures() (f Figures) {
 	f.Sessions = t.before.sessions + t.sessions
 	f.Lost = slices.Concat(t.before.lost, t.lost)
 	for _, a := range t.links {
-		f.Redials += a.redials
-		if a.redials > 0 {
-			f.Redialled++
-		}
 		if a.connected {
 			f.LinksHeld++
 		}
-		if a.ever {
-			f.Links++
-		}
-	}
-	for _, gap := range t.gaps {
-		f.GapsMS = append(f.GapsMS, gap.Milliseconds())
 	}
 	return f
 }
