@@ -1,7 +1,8 @@
 // Package event is the record of what happened in a run: one typed event with a time, and often a
 // worker or a rank. The launcher writes events, and `agent timeline` reads them.
 //
-//	event.go   the Event and its form, one JSON object a line
+//	event.go   the Event
+//	json.go    its form, one JSON object a line
 //	kinds.go   every kind with a sentence about it; docs/reference/events.md is generated from it
 //	read.go    reads a file of events
 //	sample.go  numbers of the run at one time, for agent-exporter

@@ -26,6 +26,36 @@ func TestEventIsOneShortObject(t *testing.T) {
 	}
 }
 
+// TestAppendIsWhatJSONWrites compares the text of events with that of encoding/json.
+func TestAppendIsWhatJSONWrites(t *testing.T) {
+	zero, seven, east := 0, 7, time.FixedZone("east", 3600)
+	for _, text := range []string{"", "plain", `"`, `\`, "a<b>&c", "\x00\n\x7f", "Größe", "\u2028", "\xff\xfe", "~ "} {
+		for _, f := range []form{
+			{Time: noon, Kind: Kind(text), Worker: text},
+			{Time: noon.In(east), Kind: Linked, Attempt: 12, Node: text, Rank: &zero},
+			{Time: time.Unix(1, 123456789).UTC(), Kind: RankEnded, Attempt: -1, Detail: text, Rank: &seven, Count: -3},
+			{Kind: RunEnded, Cause: text, Count: 143},
+		} {
+			e := Event{Time: f.Time, Kind: f.Kind, Attempt: f.Attempt, Worker: f.Worker, Node: f.Node, Rank: NoRank, Detail: f.Detail, Cause: f.Cause, Count: f.Count}
+			if f.Rank != nil {
+				e.Rank = *f.Rank
+			}
+			f.Time = f.Time.UTC()
+			want, err := json.Marshal(f)
+			require.NoError(t, err)
+			got, err := e.Append([]byte("before "))
+			require.NoError(t, err)
+			require.Equal(t, "before "+string(want), string(got))
+		}
+	}
+	late := Event{Time: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), Kind: Linked}
+	for _, e := range []Event{late, {Time: late.Time, Other: map[string]json.RawMessage{"gpu": []byte("1")}}} {
+		line, err := e.Append([]byte("before "))
+		require.ErrorContains(t, err, "encode event: ")
+		require.Equal(t, "before ", string(line))
+	}
+}
+
 // TestNewerEventsSurvive checks that a kind and a field that this release does not know are kept.
 func TestNewerEventsSurvive(t *testing.T) {
 	const line = `{"attempt":1,"gpu":{"model":"B300"},"kind":"gpu-throttled","time":"2026-03-01T12:00:00Z","worker":"w-1"}`

@@ -29,6 +29,7 @@ func Read(from io.Reader) (all []Event, skipped int, err error) {
 // Each is Read for one event after the other, for a record that is large.
 func Each(from io.Reader, take func(Event)) (skipped int, err error) {
 	some := false
+	var d decoder
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, 0, 64<<10), longest)
 	for lines.Scan() {
@@ -36,13 +37,12 @@ func Each(from io.Reader, take func(Event)) (skipped int, err error) {
 		if len(line) == 0 {
 			continue
 		}
-		var e Event
-		if json.Unmarshal(line, &e) != nil {
+		if d.decode(line) != nil {
 			skipped++
 			continue
 		}
 		some = true
-		take(e)
+		take(d.event)
 	}
 	if err := lines.Err(); err != nil {
 		return skipped, fmt.Errorf("%w: %w", ErrNone, err)
