@@ -4,7 +4,6 @@ package export
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
@@ -20,6 +19,9 @@ import (
 const (
 	// sampleEvery is how often the program gets numbers. Prometheus usually scrapes as often or less.
 	sampleEvery = 15 * time.Second
+	// gatherTime is how long an event waits for more, so that a launch on many workers does not write
+	// to the program for each one.
+	gatherTime = 10 * time.Millisecond
 	// FlushTime is how long the end of a run waits for the program, which sends its last spans then. It
 	// ends by itself a second earlier.
 	FlushTime = 5 * time.Second
@@ -119,7 +121,7 @@ func (e *Exporter) Sample() {
 	one, err := s.Event(time.Now(), e.cfg.Attempt())
 	if err == nil {
 		var line []byte
-		if line, err = json.Marshal(one); err == nil {
+		if line, err = one.Append(nil); err == nil {
 			e.queue.add(line)
 		}
 	}
@@ -147,8 +149,16 @@ func (e *Exporter) sample() {
 // write passes the lines on until the queue is closed, or the program does not read any more.
 func (e *Exporter) write() {
 	defer e.in.Close()
+	more := time.NewTimer(gatherTime)
+	defer more.Stop()
 	for open := true; open; {
 		_, open = <-e.queue.wake
+		more.Reset(gatherTime)
+		select {
+		case <-more.C:
+		case <-e.stop:
+		case <-e.proc.Done():
+		}
 		if _, err := e.in.Write(e.queue.take(time.Now())); err != nil {
 			e.cfg.Log.Debug("write to "+Program, "error", err)
 			e.queue.close()

@@ -3,7 +3,6 @@
 package export
 
 import (
-	"encoding/json"
 	"sync"
 	"time"
 
@@ -33,7 +32,7 @@ func (q *queue) add(line []byte) {
 	switch {
 	case q.closed:
 		return
-	case len(q.lines)+len(line) >= mostPending:
+	case len(q.lines)+len(line)+1 >= mostPending: // with the newline
 		q.dropped++
 	default:
 		q.lines = append(append(q.lines, line...), '\n')
@@ -45,16 +44,20 @@ func (q *queue) add(line []byte) {
 func (q *queue) take(now time.Time) []byte {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	select {
+	case <-q.wake: // it was for what is queued now
+	default:
+	}
 	lines, dropped := q.lines, q.dropped
 	q.lines, q.dropped = nil, 0
 	if dropped == 0 {
 		return lines
 	}
-	line, err := json.Marshal(event.Event{Time: now, Kind: event.Dropped, Rank: event.NoRank, Count: dropped})
+	all, err := event.Event{Time: now, Kind: event.Dropped, Rank: event.NoRank, Count: dropped}.Append(lines)
 	if err != nil {
 		return lines
 	}
-	return append(append(lines, line...), '\n')
+	return append(all, '\n')
 }
 
 // close ends the queue. The reader still gets what is in it.

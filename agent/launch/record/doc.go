@@ -8,6 +8,6 @@
 //	follow.go  passes events on to a second reader, and counts waiting workers for it
 //
 // Guarantees: nothing in the run waits for the disk. If the disk is too slow or full, events are
-// dropped, and an event says how many. The files of a run take at most twice the size of a segment.
-// A nil Log records nothing.
+// dropped, and an event says how many. A launcher that is killed loses the events of the last 10 ms.
+// The files of a run take at most twice the size of a segment. A nil Log records nothing.
 package record

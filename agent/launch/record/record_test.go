@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -79,6 +80,34 @@ func TestEachReadsARunThatGoesOn(t *testing.T) {
 	require.Equal(t, []event.Kind{event.RunStarted, event.Restart, event.RunEnded}, kinds())
 }
 
+// TestEventsOfAMomentAreWrittenAtOnce checks that an event waits for more, and that Close does not.
+func TestEventsOfAMomentAreWrittenAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := open(t, t.TempDir(), "a")
+		lines := func() int {
+			text, err := Load(l.path)
+			require.NoError(t, err)
+			return bytes.Count(text, []byte("\n"))
+		}
+		for _, begin := range []int{0, 2} {
+			l.Note(event.Stalled, "", 0)
+			time.Sleep(gatherTime - 1)
+			l.Note(event.Stalled, "", 0)
+			synctest.Wait()
+			require.Equal(t, begin, lines())
+			time.Sleep(gatherTime)
+			synctest.Wait()
+			require.Equal(t, begin+2, lines())
+		}
+		began := time.Now()
+		l.Note(event.RunEnded, "", 0)
+		synctest.Wait()
+		l.Close()
+		require.Equal(t, 5, lines())
+		require.Zero(t, time.Since(began))
+	})
+}
+
 // TestSyncDoesNotWaitForAHungDisk checks that Sync gives up.
 func TestSyncDoesNotWaitForAHungDisk(t *testing.T) {
 	l := idle(t)
@@ -107,7 +136,7 @@ func TestNilLogRecordsNothing(t *testing.T) {
 // idle returns a log whose writer does not run, as if the disk were slow.
 func idle(t *testing.T) *Log {
 	t.Helper()
-	l := &Log{path: pathOf(t.TempDir(), "a"), most: segment, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	l := &Log{path: pathOf(t.TempDir(), "a"), most: segment, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	var err error
 	l.file, err = create(l.path)
 	require.NoError(t, err)
