@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/record"
+	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/agent/outfile"
 	"github.com/musterhq/muster/agent/tracecontext"
 	"github.com/musterhq/muster/exec/build"
@@ -46,7 +47,9 @@ func (r *runner) endRecord(path string, code int, why string) {
 	r.exporter.Sample() // the last numbers
 	r.record.Note(event.RunEnded, why, code)
 	r.record.Close()
-	r.report.Goodput = r.goodput()
+	if r.cfg.Report != "" || report.TakesWords(r.cfg.TerminationLog) { // the last line was printed before
+		r.report.Goodput = r.goodput()
+	}
 	if path == "" || r.record == nil {
 		return
 	}

@@ -243,12 +243,16 @@ func Ours(text []byte) bool {
 // maxLastWords, in bytes, stays below the 4096 bytes that the kubelet reads.
 const maxLastWords = 4000
 
-// LastWords writes the container's termination message to path: why and the exit code, the
-// epilogue, the goodput, and the earlier failed attempts. It does nothing if path is no existing file,
-// because then this is no pod.
-func LastWords(path string, code int, why, epilogue string, tried []retry.Tried, spent goodput.Account) error {
+// TakesWords reports whether LastWords writes to path. Without such a file this is no pod.
+func TakesWords(path string) bool {
 	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
+	return err == nil && info.Mode().IsRegular()
+}
+
+// LastWords writes the container's termination message to path: why and the exit code, the
+// epilogue, the goodput, and the earlier failed attempts. It does nothing unless TakesWords.
+func LastWords(path string, code int, why, epilogue string, tried []retry.Tried, spent goodput.Account) error {
+	if !TakesWords(path) {
 		return nil
 	}
 	if why == "" {
