@@ -48,7 +48,7 @@ func (r *runner) endRecord(path string, code int, why string) {
 	r.exporter.Sample() // the last numbers
 	r.record.Note(event.RunEnded, why, code)
 	r.record.Close()
-	if r.cfg.Report != "" || report.TakesWords(r.cfg.TerminationLog) { // the last line was before
+	if r.cfg.Report != "" || report.TakesWords(r.cfg.TerminationLog) { // the last line was printed before
 		r.report.Goodput = r.goodput()
 	}
 	if path == "" || !r.record.HasFile() {

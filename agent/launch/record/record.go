@@ -26,8 +26,8 @@ const (
 	// touchEvery is how often the file shows that the launcher lives, for the end of a timeline after
 	// a crash.
 	touchEvery = 10 * time.Second
-	// gatherTime is how long an event waits for more before they are written. The start of 60 workers
-	// has 400 events within half a second. A crash of the launcher loses those of this time.
+	// gatherTime is how long an event waits for more before they are written. A launch on 60 workers
+	// has about 400 events. A crash of the launcher loses those of this time.
 	gatherTime = 10 * time.Millisecond
 	// mostKept bounds a buffer that is kept for later events, in bytes.
 	mostKept = 16 << 10
