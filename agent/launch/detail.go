@@ -93,9 +93,8 @@ func (a *attempt) lastLines() []string {
 	return a.words.Last()
 }
 
-// brokenDevice says what shows that a device of the worker where the failure began is broken: a line
-// of the process that failed first, or a device plugin in the status of the pod. It returns "" if
-// nothing does.
+// brokenDevice returns what shows that a device of the worker where the failure began is broken, or
+// "". A line of the process that failed first may show it, or a device plugin in the status of the pod.
 func (r *runner) brokenDevice(a *attempt, worker string) string {
 	if line := notice.DeviceError(a.lastLines()); line != "" {
 		return line

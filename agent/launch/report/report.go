@@ -2,9 +2,9 @@
 // launcher's last line, and the termination message of its pod.
 //
 // The figures about links come from the record of events. The other lists do not, because an event
-// has a single text, which is cut, and these have fields of their own: the rule, the line and the rank
-// of a stall, the step times of a straggler, the whole sentence of a blame. Entries of stalls,
-// stragglers and spares are made where their events are recorded.
+// has a single text, which is cut. Their entries have more fields, such as the rule and the line of a
+// stall, or the step times of a straggler. Entries of stalls, stragglers and spares are made where
+// their events are recorded.
 //
 // Guarantees: lists in the report are never null. A file that was not written by a run is not
 // replaced. A termination message fits into what the kubelet reads.
