@@ -85,7 +85,7 @@ func NewManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
 		return nil, fmt.Errorf("add probes: %w", err)
 	}
-	series, err := NewMetrics(metrics.Registry)
+	series, err := census.NewChanges(metrics.Registry)
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/census"
 	"github.com/musterhq/muster/agent/controller/exclude"
 	"github.com/musterhq/muster/agent/controller/progress"
 	"github.com/musterhq/muster/exec/names"
@@ -37,7 +38,7 @@ type Reconciler struct {
 	AgentImage string // for jobs that inject it and name none
 	MaxWorkers uint   // limit for each job; 0: as many as the CRD allows
 	Version    string
-	Metrics    *Metrics
+	Metrics    *census.Changes
 	Offer      *progress.Offer // what pods need to report progress; nil: they cannot
 	failures   failures
 }
@@ -246,7 +247,7 @@ func (r *Reconciler) report(ctx context.Context, job *v1alpha1.LaunchJob, s scen
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	r.Metrics.observe(old, status, s.places)
+	r.Metrics.Count(job.Namespace, old, status, podsOf(s.places))
 	r.tell(job, old, status, s.steps)
 	return result, nil
 }
