@@ -14,6 +14,7 @@
 // Package exclude says which nodes new pods avoid. Package topology, a controller of its own, copies
 // labels of nodes to the pods. Package census counts jobs for Prometheus. Package progress takes reports of
 // programs about how far they are. Package history keeps the short record of a job, for which view.go
+// collects what is known. Package trace makes a trace of each job.
 //
 // Builders are pure. They are pod.go, wrap.go (the agent before the user's command), deliver.go (how
 // the agent gets there), token.go and gang.go. access.go builds Service, ServiceAccount, Role and

@@ -23,6 +23,7 @@ import (
 	"github.com/musterhq/muster/agent/controller/census"
 	"github.com/musterhq/muster/agent/controller/exclude"
 	"github.com/musterhq/muster/agent/controller/progress"
+	"github.com/musterhq/muster/agent/controller/trace"
 	"github.com/musterhq/muster/exec/names"
 )
 
@@ -40,6 +41,7 @@ type Reconciler struct {
 	Version    string
 	Metrics    *census.Changes
 	Offer      *progress.Offer // what pods need to report progress; nil: they cannot
+	Trace      *trace.Tracer   // nil: no traces
 	failures   failures
 }
 
@@ -82,7 +84,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 
 func (r *Reconciler) builder(job *v1alpha1.LaunchJob) builder {
 	image := cmp.Or(ptr.Deref(job.Spec.Agent, v1alpha1.Agent{}).Image, r.AgentImage)
-	b := builder{job: job, slots: layout(job), image: image, attempt: max(job.Status.Attempt, 1), offer: r.Offer}
+	b := builder{job: job, slots: layout(job), image: image, attempt: max(job.Status.Attempt, 1), offer: r.Offer, trace: r.Trace}
 	if backend(job) != kueue { // a group of Kueue wants pods that are alike
 		b.avoid = job.Status.ExcludedNodes
 	}
@@ -248,6 +250,7 @@ func (r *Reconciler) report(ctx context.Context, job *v1alpha1.LaunchJob, s scen
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	r.Metrics.Count(job.Namespace, old, status, podsOf(s.places))
+	r.Trace.Tell(job, &old, &status)
 	r.tell(job, old, status, s.steps)
 	return result, nil
 }
