@@ -152,6 +152,7 @@ for image in "${images[@]}"; do
         agent) continue ;;
         controller) # in a context of its own, like the agent's binaries
             go_build "../controller-$arch/controller" controller
+            cp "$cache/context/$arch/agent-exporter" "$cache/context/controller-$arch/"
             build controller "$cache/context/controller-$arch"
             continue
             ;;

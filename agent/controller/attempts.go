@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/goodput"
 	"github.com/musterhq/muster/exec/names"
 )
@@ -21,20 +22,25 @@ const mostAttempts = 16
 // earlierAttempt matches a line of the launcher's termination message.
 var earlierAttempt = regexp.MustCompile(`^` + names.EarlierAttempt + `(\d{1,9}) \(exit code (\d{1,3})\): (.*)$`)
 
-// earlier splits the termination message of a container into its own last words, the earlier attempts
-// that it reports, and what the workers' time was spent on. pod is the container's pod.
-func earlier(words, pod string) (own string, before []v1alpha1.FailedAttempt, spent goodput.Account) {
+// earlier splits the termination message of a container. Its parts are its own last words, earlier attempts,
+// what the workers' time was spent on, and the events of the run.
+func (p *place) earlier(words string) {
 	var rest []string
+	var before []v1alpha1.FailedAttempt
 	for line := range strings.Lines(words) {
 		line = strings.TrimSuffix(line, "\n")
 		if account, ok := goodput.Parse(line); ok {
-			spent = account
+			p.spent = account
+			continue
+		}
+		if attempts, omitted, ok := event.ParseBrief(line); ok {
+			p.run.Attempts, p.run.Omitted = attempts, omitted
 			continue
 		}
 		if m := earlierAttempt.FindStringSubmatch(line); m != nil {
 			restart, _ := strconv.ParseInt(m[1], 10, 32)
 			code, _ := strconv.ParseInt(m[2], 10, 32)
-			before = append(before, v1alpha1.FailedAttempt{Restart: int32(restart), FirstFailure: failureOf(m[3], pod, int32(code))})
+			before = append(before, v1alpha1.FailedAttempt{Restart: int32(restart), FirstFailure: failureOf(m[3], p.pod.Name, int32(code))})
 			continue
 		}
 		if n := len(before); n > 0 {
@@ -43,7 +49,7 @@ func earlier(words, pod string) (own string, before []v1alpha1.FailedAttempt, sp
 		}
 		rest = append(rest, line)
 	}
-	return strings.Join(rest, "\n"), before, spent
+	p.words, p.before = strings.Join(rest, "\n"), before
 }
 
 // Sentences of the agent that name a rank, its pod, or both.

@@ -18,16 +18,17 @@ const failedOnce = "the command ended (exit code 0)\n" +
 	"earlier attempt 1 (exit code 76): worker pi-worker-0 lost: evicted\n"
 
 func TestEarlier(t *testing.T) {
-	own, before, _ := earlier(failedOnce, "pi-launcher")
-	require.Equal(t, "the command ended (exit code 0)", own)
+	p := place{pod: &corev1.Pod{}}
+	p.earlier(failedOnce)
+	require.Equal(t, "the command ended (exit code 0)", p.words)
 	require.Equal(t, []v1alpha1.FailedAttempt{
 		{Restart: 0, FirstFailure: v1alpha1.FirstFailure{Rank: new(int32(1)), Pod: "pi-worker-1", ExitCode: 3,
 			Message: "worker pi-worker-1: rank 1, pi (pid 9), exited with 3; mpirun exited with 3\nTraceback: boom\nKeyError: x"}},
 		{Restart: 1, FirstFailure: v1alpha1.FirstFailure{Pod: "pi-worker-0", ExitCode: 76, Message: "worker pi-worker-0 lost: evicted"}},
-	}, before)
-	own, before, _ = earlier("rank 3 on pi-worker-1 exited with 7\nearlier attempts were better\n", "pi-launcher")
-	require.Equal(t, "rank 3 on pi-worker-1 exited with 7\nearlier attempts were better", own)
-	require.Empty(t, before)
+	}, p.before)
+	p.earlier("rank 3 on pi-worker-1 exited with 7\nearlier attempts were better\n")
+	require.Equal(t, "rank 3 on pi-worker-1 exited with 7\nearlier attempts were better", p.words)
+	require.Empty(t, p.before)
 }
 
 // TestFailedAttempts checks that a second attempt, of the pods or of the agent in them, does not

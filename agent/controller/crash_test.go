@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/census"
 	"github.com/musterhq/muster/exec/names"
 )
 
@@ -114,7 +115,7 @@ func (s *story) settle() {
 }
 
 func (s *story) reconciler(c client.Client) *Reconciler {
-	series, err := NewMetrics(prometheus.NewRegistry())
+	series, err := census.NewChanges(prometheus.NewRegistry())
 	require.NoError(s.t, err)
 	return &Reconciler{Client: c, Reader: c, Events: &events.FakeRecorder{}, Clock: s.clock, Version: "test", AgentImage: "registry.example.com/muster-agent:1", Metrics: series}
 }

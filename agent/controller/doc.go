@@ -13,7 +13,9 @@
 //
 // Package gang makes a gang of the pods, for schedulers that start all of them or none.
 // Package exclude says which nodes new pods avoid. Package topology, a controller of its own, copies
-// labels of nodes to the pods. Package census counts jobs for Prometheus. Package progress takes reports of programs about how far they are.
+// labels of nodes to the pods. Package census counts jobs for Prometheus. Package progress takes reports of
+// programs about how far they are. Package history keeps the short record of a job, for which view.go
+// collects what is known. Package trace makes a trace of each job.
 //
 // Builders are pure. They are pod.go, wrap.go (the agent before the user's command), deliver.go (how
 // the agent gets there) and token.go. access.go builds Service, ServiceAccount, Role and

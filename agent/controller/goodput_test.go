@@ -46,7 +46,8 @@ func TestGoodputInTheStatus(t *testing.T) {
 func TestGoodputOfAnOlderAgent(t *testing.T) {
 	status := v1alpha1.LaunchJobStatus{Goodput: "60.4%", Spent: []v1alpha1.TimeSpent{{Class: "productive", Seconds: 60}}}
 	want := *status.DeepCopy()
-	_, _, spent := earlier("the command ended (exit code 0)\n", "pi-launcher")
-	spend(&status, spent)
+	p := place{pod: &corev1.Pod{}}
+	p.earlier("the command ended (exit code 0)\n")
+	spend(&status, p.spent)
 	require.Equal(t, want, status)
 }

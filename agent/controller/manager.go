@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	authv1 "k8s.io/api/authentication/v1"
@@ -32,6 +33,7 @@ import (
 	"github.com/musterhq/muster/agent/controller/census"
 	"github.com/musterhq/muster/agent/controller/progress"
 	"github.com/musterhq/muster/agent/controller/topology"
+	"github.com/musterhq/muster/agent/controller/trace"
 	"github.com/musterhq/muster/agent/serve"
 	"github.com/musterhq/muster/exec/names"
 )
@@ -85,7 +87,7 @@ func NewManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
 		return nil, fmt.Errorf("add probes: %w", err)
 	}
-	series, err := NewMetrics(metrics.Registry)
+	series, err := census.NewChanges(metrics.Registry)
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
@@ -100,9 +102,19 @@ func NewManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	spans, err := trace.NewExporter(mgr.GetLogger())
+	if err != nil {
+		return nil, err
+	}
+	tracer := trace.New(os.Getenv, spans.Send)
+	if tracer != nil {
+		if err := mgr.Add(spans); err != nil {
+			return nil, fmt.Errorf("send traces: %w", err)
+		}
+	}
 	r := &Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("muster-controller"),
-		Clock: clock.RealClock{}, AgentImage: o.AgentImage, MaxWorkers: o.MaxWorkers, Version: o.Version, Metrics: series, Offer: offer,
+		Clock: clock.RealClock{}, AgentImage: o.AgentImage, MaxWorkers: o.MaxWorkers, Version: o.Version, Metrics: series, Offer: offer, Trace: tracer,
 	}
 	return mgr, errors.Join(r.watch(mgr), topology.Add(mgr, reasonNoTopology), serve.Add(mgr, o.Serve, o.Namespaces))
 }

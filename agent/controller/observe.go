@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/history"
 	"github.com/musterhq/muster/agent/goodput"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/rendezvous"
@@ -37,6 +38,7 @@ type place struct {
 	words  string                   // the container's last words
 	before []v1alpha1.FailedAttempt // earlier attempts that the words report
 	spent  goodput.Account          // what the workers' time was spent on, from the words
+	run    history.End              // attempts that the words report
 	ended  time.Time                // when the container ended
 	why    string                   // why the pod was lost
 	cause  string                   // why the container could not be started; "" if it was
@@ -90,7 +92,7 @@ func (p *place) judge(now time.Time) {
 	switch {
 	case end != nil && (end.ExitCode == 0 || !taken && !deleted): // an exit code that the deletion caused does not count
 		p.stage, p.code, p.ended = done, end.ExitCode, end.FinishedAt.Time
-		p.words, p.before, p.spent = earlier(end.Message, p.pod.Name)
+		p.earlier(end.Message)
 		p.unstarted(now)
 	case deleted && held(p.pod, now):
 		p.stage, p.why = forgotten, why

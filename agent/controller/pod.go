@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/controller/exclude"
 	"github.com/musterhq/muster/agent/controller/progress"
+	"github.com/musterhq/muster/agent/controller/trace"
 	"github.com/musterhq/muster/exec/names"
 )
 
@@ -24,6 +25,7 @@ type builder struct {
 	attempt int32                   // attempt of the pods, from 1
 	avoid   []v1alpha1.ExcludedNode // nodes where no new pod may go
 	offer   *progress.Offer         // what pods need to report progress; nil: nothing
+	trace   *trace.Tracer           // nil: no traces
 }
 
 // owned returns the metadata of every child.

@@ -20,9 +20,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/census"
 	"github.com/musterhq/muster/agent/controller/exclude"
 	"github.com/musterhq/muster/agent/controller/gang"
 	"github.com/musterhq/muster/agent/controller/progress"
+	"github.com/musterhq/muster/agent/controller/trace"
 	"github.com/musterhq/muster/exec/names"
 )
 
@@ -38,8 +40,9 @@ type Reconciler struct {
 	AgentImage string // for jobs that inject it and name none
 	MaxWorkers uint   // limit for each job; 0: as many as the CRD allows
 	Version    string
-	Metrics    *Metrics
+	Metrics    *census.Changes
 	Offer      *progress.Offer // what pods need to report progress; nil: they cannot
+	Trace      *trace.Tracer   // nil: no traces
 	failures   failures
 }
 
@@ -90,7 +93,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 
 func (r *Reconciler) builder(job *v1alpha1.LaunchJob) builder {
 	image := cmp.Or(ptr.Deref(job.Spec.Agent, v1alpha1.Agent{}).Image, r.AgentImage)
-	b := builder{job: job, slots: layout(job), image: image, attempt: max(job.Status.Attempt, 1), offer: r.Offer}
+	b := builder{job: job, slots: layout(job), image: image, attempt: max(job.Status.Attempt, 1), offer: r.Offer, trace: r.Trace}
 	if gang.Backend(job) != gang.Kueue { // a group of Kueue wants pods that are alike
 		b.avoid = job.Status.ExcludedNodes
 	}
@@ -255,7 +258,8 @@ func (r *Reconciler) report(ctx context.Context, job *v1alpha1.LaunchJob, s scen
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	r.Metrics.observe(old, status, s.places)
+	r.Metrics.Count(job.Namespace, old, status, podsOf(s.places))
+	r.Trace.Tell(job, &old, &status)
 	r.tell(job, old, status, s)
 	return result, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/controller/exclude"
+	"github.com/musterhq/muster/agent/controller/history"
 	"github.com/musterhq/muster/agent/controller/progress"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/rendezvous"
@@ -58,6 +59,7 @@ func newStatus(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
 		ongoing(s, sc, ready == wanted)
 		listen(s, sc)
 	}
+	s.Timeline = history.Next(s.Timeline, sc.view(job, *s))
 	return *s
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/history"
 	"github.com/musterhq/muster/agent/goodput"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/rendezvous"
@@ -26,6 +27,7 @@ type verdict struct {
 	first   *v1alpha1.FirstFailure
 	before  []v1alpha1.FailedAttempt // the agent's own attempts
 	spent   goodput.Account          // what the workers' time was spent on; nil: unknown
+	run     history.End              // attempts of the launcher; At is zero if no container decided
 	again   bool                     // a new attempt of the pods may succeed
 }
 
@@ -87,7 +89,7 @@ func deciders(job *v1alpha1.LaunchJob, places []place) []place {
 // verdict returns the verdict for the job, given the end of this pod.
 func (p place) verdict() verdict {
 	if p.code == 0 {
-		return verdict{over: true, good: true, reason: reasonCompleted, message: p.pod.Name + " ended with 0", before: p.before, spent: p.spent}
+		return verdict{over: true, good: true, reason: reasonCompleted, message: p.pod.Name + " ended with 0", before: p.before, spent: p.spent, run: p.end()}
 	}
 	words := strings.TrimSpace(p.words)
 	line, _, _ := strings.Cut(words, "\n")
@@ -103,7 +105,7 @@ func (p place) verdict() verdict {
 		reason = reasonPreflight
 	}
 	return verdict{over: true, reason: reason, message: cmp.Or(clip(line, 500), fmt.Sprintf("%s ended with %d", p.pod.Name, p.code)),
-		first: &first, before: p.before, spent: p.spent,
+		first: &first, before: p.before, spent: p.spent, run: p.end(),
 		again: p.code != names.ExitUsage && p.code != names.ExitForbidden && p.cause == "",
 	}
 }

@@ -25,7 +25,7 @@ func (b builder) wrap(s slot, spec *corev1.PodSpec) {
 	words := slices.Concat(own.Command, own.Args)
 	switch {
 	case s.launcher():
-		setEnv(own, b.launcherEnv())
+		setEnv(own, append(b.launcherEnv(), b.trace.Env(b.job, b.attempt)...))
 		if len(words) > 0 && !runsAgent(own) {
 			own.Command, own.Args = append([]string{names.AgentPath, "run", "--"}, words...), nil
 		}

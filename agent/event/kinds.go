@@ -7,6 +7,10 @@ type Kind string
 
 // The kinds of events, in the order in which a run usually meets them.
 const (
+	JobCreated       Kind = "job-created"
+	Suspended        Kind = "suspended"
+	Resumed          Kind = "resumed"
+	LauncherStarted  Kind = "launcher-started"
 	RunStarted       Kind = "run-started"
 	PodCreated       Kind = "pod-created"
 	PodScheduled     Kind = "pod-scheduled"
@@ -37,6 +41,8 @@ const (
 	AttemptEnded     Kind = "attempt-ended"
 	Restart          Kind = "restart"
 	Replaced         Kind = "replaced"
+	Excluded         Kind = "node-excluded"
+	Unseen           Kind = "unseen"
 	RunEnded         Kind = "run-ended"
 	Dropped          Kind = "events-dropped"
 	Sampled          Kind = "sample"
@@ -63,6 +69,10 @@ const (
 // Table returns every kind, in the order in which a run usually meets them.
 func Table() []About {
 	return []About{
+		{JobCreated, OfRun, "The LaunchJob was created. Only the short record of a LaunchJob has this event.", ""},
+		{Suspended, OfRun, "The LaunchJob is suspended, so it has no pods. Only the short record has this event.", ""},
+		{Resumed, OfRun, "The LaunchJob is no longer suspended. Only the short record has this event.", ""},
+		{LauncherStarted, OfRun, "The container of the launcher has started. Only the short record has this event.", ""},
 		{RunStarted, OfRun, "The launcher has started. The count is the number of workers that it wants.", "release of the launcher"},
 		{PodCreated, OfWorker, "The worker's pod was created. A fake worker is created when its process starts.", ""},
 		{PodScheduled, OfWorker, "The scheduler has chosen a node for the pod.", ""},
@@ -93,6 +103,8 @@ func Table() []About {
 		{AttemptEnded, OfRun, "The attempt has ended. The count is its exit code, and the cause is one word.", "cause, if it failed"},
 		{Restart, OfRun, "The launcher prepares this attempt, after another one.", "decision"},
 		{Replaced, OfWorker, "Another worker, or a new pod, has the place of this one from this attempt on.", "name of the new worker, and why"},
+		{Excluded, OfRun, "New pods of the job avoid a node, because pods failed there twice in the same way. Only the short record has this event.", "node, and the kind of failure"},
+		{Unseen, OfWorker, "What happens to the worker from here on is unknown, because the launcher has left no report. Only the short record has this event.", ""},
 		{RunEnded, OfRun, "The run has ended. The count is its exit code.", "cause, if it failed"},
 		{Dropped, OfRun, "The disk was too slow or full, so that events are missing here. The count is their number.", ""},
 		{Sampled, OfRun, "Numbers of the run at this time. Only agent-exporter gets them, so no file has this event.", ""},

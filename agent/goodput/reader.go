@@ -53,12 +53,15 @@ func (r *Reader) needs(e event.Event) bool {
 	case event.ImagePulling, event.ImagePulled, event.RankEnded:
 	case event.LinkBack:
 		again := r.linked[e.Worker]
-		r.linked[e.Worker] = true
+		r.linked[e.Worker], r.known[e.Worker] = true, true
 		return !again
 	case event.Linked, event.CommandStarted:
 		r.linked[e.Worker] = true
 	case event.PodCreated, event.PodScheduled, event.ContainerStarted, event.WorkerLost:
 		r.linked[e.Worker] = false
+	case event.Unseen:
+		r.linked[e.Worker] = false
+		return r.known[e.Worker]
 	default:
 		return e.Kind.Known()
 	}

@@ -14,6 +14,7 @@
 //	attend.go    a job from its start to its end: wait, logs, metrics (gauge.go)
 //	list.go      tables and descriptions of jobs: describe.go, top.go, columns.go, table.go
 //	workers.go   what the workers of a job use, for agent top JOB
+//	history.go   the short record in the status of a job, as events
 //	change.go    scale, delete, prune
 //	attach.go    a command in one of a job's pods
 //

@@ -67,10 +67,16 @@ func (r *runner) endRecord(path string, code int, why string) {
 // mostly its start.
 const goodputShown = time.Minute
 
-// goodput returns the account of the events so far, or nil if there is none.
+// goodput returns the account of the events so far, or nil if there is none. It also keeps the attempts for
+// the termination message.
 func (r *runner) goodput() goodput.Account {
 	reader := goodput.NewReader()
-	if _, err := r.record.Each(reader.Take); err != nil {
+	r.report.Brief = event.Brief{}
+	take := func(e event.Event) {
+		reader.Take(e)
+		r.report.Brief.Take(e)
+	}
+	if _, err := r.record.Each(take); err != nil {
 		r.log.Warn("cannot compute the goodput", "error", err)
 		return nil
 	}

@@ -186,7 +186,7 @@ func Run(ctx context.Context, cfg config.Config, parts Parts, streams console.St
 	if report.IsSameFile(reported, cfg.TerminationLog) {
 		return code, err // the user wants the report as the termination message
 	}
-	if werr := report.LastWords(cfg.TerminationLog, code, why, r.epilogue, r.report.Attempts, r.report.Goodput); werr != nil {
+	if werr := r.report.LastWords(cfg.TerminationLog, code, why, r.epilogue); werr != nil {
 		log.Warn("cannot write the termination message", "error", werr)
 	}
 	return code, err

@@ -82,7 +82,7 @@ func (t *Timeline) result() string {
 func (t *Timeline) facts(goodput string) string {
 	all := [][2]string{
 		{"Wall time", seconds(t.Wall())},
-		{"Workers", grouped(len(t.Workers))},
+		{"Workers", grouped(t.size())},
 		{"Attempts", grouped(len(t.Attempts))},
 		{"Began", moment(t.From)},
 		{"Ended", moment(t.To)},

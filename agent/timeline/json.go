@@ -15,6 +15,7 @@ type (
 		Exit     int           `json:"exit"`
 		Why      string        `json:"why,omitempty"`
 		Dropped  int           `json:"dropped"`
+		Stands   int           `json:"stands,omitempty"` // for how many workers the one worker stands
 		Goodput  any           `json:"goodput,omitempty"`
 		Attempts []attemptJSON `json:"attempts"`
 		Slowest  []slowestJSON `json:"slowest"`
@@ -56,7 +57,7 @@ type (
 // JSON returns the timeline as one JSON object. Lists are never null. goodput is the account that
 // package goodput makes of the timeline; nil: none.
 func (t *Timeline) JSON(goodput any) ([]byte, error) {
-	d := document{Goodput: goodput, From: t.From.UTC(), To: t.To.UTC(), Seconds: t.Wall().Seconds(), Over: t.Over, Exit: t.Exit, Why: t.Why, Dropped: t.Dropped,
+	d := document{Goodput: goodput, From: t.From.UTC(), To: t.To.UTC(), Seconds: t.Wall().Seconds(), Over: t.Over, Exit: t.Exit, Why: t.Why, Dropped: t.Dropped, Stands: t.Stands,
 		Attempts: []attemptJSON{}, Slowest: []slowestJSON{}, Workers: []workerJSON{}}
 	for _, a := range t.Attempts {
 		one := attemptJSON{Attempt: a.Number, From: t.after(a.From), Seconds: a.To.Sub(a.From).Seconds(), Over: a.Over, Exit: a.Exit, Why: a.Why, OutputOf: a.FirstOf}

@@ -83,6 +83,8 @@ func (w *worker) apply(e event.Event) {
 		w.linked, w.lost, w.runs, w.attempt = true, false, true, e.Attempt
 	case event.WorkerLost:
 		*w = worker{lost: true}
+	case event.Unseen:
+		*w = worker{}
 	}
 }
 

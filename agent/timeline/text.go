@@ -51,7 +51,7 @@ func (t *Timeline) Text(width int) string {
 
 // summary returns the first line.
 func (t *Timeline) summary() string {
-	line := count(len(t.Workers), "worker") + ", " + seconds(t.Wall())
+	line := count(t.size(), "worker") + ", " + seconds(t.Wall())
 	if n := len(t.Attempts); n > 1 {
 		line += ", " + count(n, "attempt")
 	}

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -19,6 +20,8 @@ type Timeline struct {
 	Exit     int           // its exit code
 	Why      string        // the cause, if it failed
 	Dropped  int           // events that the record does not have
+	// Stands is the number of workers for which the one worker stands, in a short record; 0: for itself.
+	Stands int
 
 	problem event.Event // the worst finding of the preflight about one worker
 }
@@ -52,6 +55,9 @@ type Attempt struct {
 	First   time.Time // when a rank first printed something; zero: unknown
 	FirstOf string    // which one, as far as that is known
 }
+
+// size returns the number of workers.
+func (t *Timeline) size() int { return cmp.Or(t.Stands, len(t.Workers)) }
 
 // Wall returns the wall time.
 func (t *Timeline) Wall() time.Duration { return t.To.Sub(t.From) }

@@ -3,6 +3,7 @@
 //
 //	context.go  Context: TRACEPARENT and TRACESTATE
 //	run.go      Run: the caller's context, that of the run, and that of each attempt
+//	span.go    Span: what the controller hands to agent-exporter; Derived: ids that follow from a seed
 //	sampled.go  whether the run's spans are recorded, by the rules of OpenTelemetry's SDK
 //
 // Guarantees: the span of an attempt follows from the run's span and the attempt's number. So the

@@ -190,3 +190,21 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestDerivedFollowsFromTheSeed(t *testing.T) {
+	on := from("OTEL_EXPORTER_OTLP_ENDPOINT=http://c")
+	a, b := Derived(on, "u-1", Context{}), Derived(on, "u-2", Context{})
+	require.Equal(t, a, Derived(on, "u-1", Context{}))
+	require.True(t, a.Root.Valid())
+	require.True(t, a.Root.Sampled())
+	require.NotEqual(t, a.Root.Trace, b.Root.Trace)
+	require.NotEqual(t, a.Root.Span, b.Root.Span)
+	caller, err := Parse(parent, "a=b")
+	require.NoError(t, err)
+	c := Derived(on, "u-1", caller)
+	require.Equal(t, caller.Trace, c.Root.Trace)
+	require.Equal(t, a.Root.Span, c.Root.Span)
+	require.Equal(t, "a=b", c.Root.State)
+	require.False(t, Derived(from(""), "u-1", caller).Root.Valid(), "without a collector no ids are made up")
+	require.False(t, Derived(from("OTEL_TRACES_EXPORTER=otlp OTEL_TRACES_SAMPLER=always_off"), "u-1", Context{}).Root.Sampled())
+}

@@ -39,6 +39,7 @@ func run(args []string, getenv func(string) string, in io.Reader, out, complaint
 	set := flag.NewFlagSet("agent-exporter", flag.ContinueOnError)
 	set.SetOutput(complaints)
 	address := set.String("metrics-addr", "", "serve metrics at `ADDRESS`, as in :9464")
+	spans := set.Bool("spans", false, "send spans of a controller, one JSON object a line on standard input")
 	version := set.Bool("version", false, "print the version")
 	if err := set.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -49,6 +50,9 @@ func run(args []string, getenv func(string) string, in io.Reader, out, complaint
 	if *version {
 		fmt.Fprintln(out, build.Identify("agent-exporter", 0, 0).Version)
 		return 0
+	}
+	if *spans {
+		return relay(in, complaints)
 	}
 	var sinks []exporter.Sink
 	if *address != "" {
@@ -67,6 +71,21 @@ func run(args []string, getenv func(string) string, in io.Reader, out, complaint
 		sinks = append(sinks, traced)
 	}
 	if err := exporter.Run(in, exporter.FlushTime, sinks...); err != nil {
+		complain(complaints, err, "")
+		return 1
+	}
+	return 0
+}
+
+// relay sends the spans of a controller.
+func relay(in io.Reader, complaints io.Writer) int {
+	err := traces.Relay(context.Background(), in, exporter.FlushTime, traces.Options{Warn: func(err error) { complain(complaints, err, "") }, Console: complaints})
+	var wrong *failure.Failure
+	switch {
+	case errors.As(err, &wrong):
+		complain(complaints, err, wrong.Hint())
+		return failure.CodeOf(err)
+	case err != nil:
 		complain(complaints, err, "")
 		return 1
 	}

@@ -105,6 +105,7 @@ func TestJobScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code":    expectCode,
+			"apply":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).apply(ts, args[0]) },
 			"job":     func(ts *testscript.TestScript, _ bool, args []string) { of(ts).job(ts, args) },
 			"await":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).await(ts, args) },
 			"pod":     func(ts *testscript.TestScript, _ bool, args []string) { of(ts).pod(ts, args) },

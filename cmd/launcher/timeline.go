@@ -25,8 +25,8 @@ const timelineHelp = `usage: agent timeline [FILE | JOB] [-o html|svg|json|chrom
 
 Shows where the time of a run went: a bar for each worker by phase, the slowest worker of each
 phase, and the goodput. FILE is a file of agent run --events. With JOB it asks the launcher of that
-job, which must still be there. Without both it shows the newest run in this container or on this
-machine.
+job. If the launcher does not run, it draws the short record in the job's status. Without both it
+shows the newest run in this container or on this machine.
 
   agent timeline
   agent timeline bert
@@ -85,10 +85,12 @@ func (f *timelineFlags) run(cmd *cobra.Command, args []string, streams Streams) 
 	if skipped > 0 {
 		sayer(streams.Err)("%s: lines that are no events, as a crash leaves them: %d", name, skipped)
 	}
-	return f.print(streams, timeline.Build(events, until), titleOf(path))
+	t := timeline.Build(events, until)
+	return f.print(streams, t, titleOf(path), goodput.Of(t))
 }
 
-// ofJob asks the agent in the pod of a job's launcher.
+// ofJob asks the agent in the pod of a job's launcher. If that does not run, it draws the record in the
+// job's status.
 func (f *timelineFlags) ofJob(ctx context.Context, streams Streams, name string) error {
 	api, err := open(f.where)
 	if err != nil {
@@ -97,6 +99,15 @@ func (f *timelineFlags) ofJob(ctx context.Context, streams Streams, name string)
 	job, err := api.Job(ctx, name)
 	if err != nil {
 		return err
+	}
+	if record, ok := jobs.HistoryOf(job); ok {
+		runs, err := api.LauncherRuns(ctx, job)
+		if err != nil {
+			return err
+		}
+		if !runs {
+			return f.ofRecord(streams, job, record)
+		}
 	}
 	if job.Spec.Launcher == nil {
 		return failure.Usage(api.Line("get "+name)+" shows its status and its pods", "%s has no launcher: only a launcher records events", name)
@@ -141,17 +152,17 @@ func titleOf(path string) string {
 	return filepath.Base(path)
 }
 
-// print prints the timeline in the format of -o. A page and a picture have the title.
-func (f *timelineFlags) print(streams Streams, t *timeline.Timeline, title string) error {
+// print prints the timeline and the account in the format of -o. A page and a picture have the title.
+func (f *timelineFlags) print(streams Streams, t *timeline.Timeline, title string, account goodput.Account) error {
 	var text []byte
 	var err error
 	switch f.output {
 	case "json":
-		text, err = t.JSON(goodput.Of(t))
+		text, err = t.JSON(account)
 	case "chrome":
 		text, err = t.Chrome()
 	case "html":
-		text, err = t.HTML(title, goodput.Of(t).Percent())
+		text, err = t.HTML(title, account.Percent())
 	case "svg":
 		text = t.SVG(title)
 	default:
@@ -160,7 +171,7 @@ func (f *timelineFlags) print(streams Streams, t *timeline.Timeline, title strin
 			width = usualWidth
 		}
 		view := t.Text(width)
-		if share := goodput.Of(t).Text(); share != "" {
+		if share := account.Text(); share != "" {
 			view += share + "\n"
 		}
 		_, err = fmt.Fprint(streams.Out, failure.Visible(view))

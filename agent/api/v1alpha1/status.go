@@ -101,6 +101,9 @@ type LaunchJobStatus struct {
 	// When the job ended.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// The short record of what happened, from which agent timeline draws a job whose launcher is not there.
+	// +optional
+	Timeline *Timeline `json:"timeline,omitempty"`
 	// Pods of the role worker, for kubectl scale.
 	// +optional
 	Workers int32 `json:"workers,omitempty"`
@@ -233,4 +236,45 @@ type AgentStatus struct {
 	// +optional
 	// +listType=set
 	Images []string `json:"images,omitempty"`
+}
+
+// Timeline is the short record of a job: at most 32 events, and 2 KiB as JSON. The attempts of a launcher are
+// added when the launcher has ended.
+type Timeline struct {
+	// What happened, attempt by attempt.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Events []TimelineEvent `json:"events,omitempty"`
+	// How many of the oldest attempts were left out, so that the record stays short.
+	// +optional
+	OmittedAttempts int32 `json:"omittedAttempts,omitempty"`
+}
+
+// TimelineEvent is one event of the short record of a job.
+type TimelineEvent struct {
+	// When it happened. Times have whole seconds.
+	Time metav1.Time `json:"time"`
+	// What happened, as in docs/reference/events.md. An event of pods is that of the last pod.
+	Kind string `json:"kind"`
+	// Attempt of the pods, from 1, as in attempt of the status.
+	Attempt int32 `json:"attempt"`
+	// The agent's own attempt in these pods, from 0, as in MUSTER_ATTEMPT.
+	// +optional
+	Restart int32 `json:"restart,omitempty"`
+	// The last pod for which it happened.
+	// +optional
+	Pod string `json:"pod,omitempty"`
+	// The node of that pod.
+	// +optional
+	Node string `json:"node,omitempty"`
+	// The number of pods, or the exit code of what ended.
+	// +optional
+	Count int32 `json:"count,omitempty"`
+	// Why, in one word.
+	// +optional
+	Cause string `json:"cause,omitempty"`
+	// Why, as the beginning of a sentence.
+	// +optional
+	Detail string `json:"detail,omitempty"`
 }

@@ -6,6 +6,7 @@
 //	mark.go    events of spans, and where each event of a run belongs
 //	crowd.go   which workers have spans of their own
 //	send.go    New: exporters by the OTEL_ variables, and the end
+//	relay.go   Relay: spans that the controller has made
 //	report.go  warnings, without the secrets of headers
 //
 // Guarantees: Take waits for no network. A span is sent when it has ended. What a dead collector has not

@@ -40,10 +40,20 @@ type Options struct {
 // New returns a Sink by the OTEL_ variables of this process, or nil if they ask for no traces. The
 // caller must call Close. Errors are *failure.Failure.
 func New(ctx context.Context, o Options) (*Sink, error) {
+	send, err := newSender(ctx, o)
+	if send == nil || err != nil {
+		return nil, err
+	}
+	run, _ := tracecontext.Handed(os.Getenv) // the launcher has warned about a bad TRACEPARENT
+	return &Sink{run: run, send: send}, nil
+}
+
+// newSender returns a sender by the OTEL_ variables of this process, or nil if they ask for no traces. The
+// caller must close it.
+func newSender(ctx context.Context, o Options) (*sender, error) {
 	if !tracecontext.On(os.Getenv) {
 		return nil, nil
 	}
-	run, _ := tracecontext.Handed(os.Getenv) // the launcher has warned about a bad TRACEPARENT
 	r := &reporter{warn: o.Warn, secrets: secretsOf(os.Environ())}
 	r.hear()
 	send := &sender{report: r}
@@ -60,7 +70,7 @@ func New(ctx context.Context, o Options) (*Sink, error) {
 	}
 	send.provider = sdktrace.NewTracerProvider(options...)
 	send.tracer = send.provider.Tracer(tracerName, trace.WithInstrumentationVersion(build.Version()))
-	return &Sink{run: run, send: send}, nil
+	return send, nil
 }
 
 // newExporter returns the exporter with a name of OTEL_TRACES_EXPORTER. It connects to nothing yet.

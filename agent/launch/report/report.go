@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/check"
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/goodput"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/record"
@@ -52,6 +53,9 @@ type Report struct {
 	Stopped []StoppedRank `json:"stopped,omitempty"`
 	// Goodput is what the workers' time was spent on; nil: unknown.
 	Goodput goodput.Account `json:"goodput,omitempty"`
+
+	// Brief has the attempts of the run for the status of its job.
+	Brief event.Brief `json:"-"`
 
 	took map[string]bool // names of the workers that took part
 }
@@ -255,18 +259,28 @@ func TakesWords(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
+// spentRoom is the room in bytes that the line of the goodput and the exit code take.
+const spentRoom = 400
+
+// mostBrief is the length in bytes of the line of events in a termination message.
+const mostBrief = 600
+
 // LastWords writes the container's termination message to path: why and the exit code, the
-// epilogue, the goodput, and the earlier failed attempts. It does nothing unless TakesWords.
-func LastWords(path string, code int, why, epilogue string, tried []retry.Tried, spent goodput.Account) error {
+// epilogue, the goodput, the events, and the earlier failed attempts. The events are left out if why and the
+// epilogue need their room. It does nothing unless TakesWords.
+func (r Report) LastWords(path string, code int, why, epilogue string) error {
 	if !TakesWords(path) {
 		return nil
 	}
 	if why == "" {
 		why = "the command ended"
 	}
-	before := retry.Earlier(tried)
-	if spent != nil {
-		before = "\n" + spent.Line() + before
+	before := retry.Earlier(r.Attempts)
+	if line := r.Brief.Line(mostBrief); line != "" && len(why)+len(epilogue)+len(line)+len(before)+spentRoom <= maxLastWords {
+		before = "\n" + line + before
+	}
+	if r.Goodput != nil {
+		before = "\n" + r.Goodput.Line() + before
 	}
 	text := fmt.Sprintf("%s (exit code %d)%s", retry.Clip(why, maxLastWords-len(before)), code, epilogue)
 	text = retry.Clip(text, maxLastWords+40-len(before))

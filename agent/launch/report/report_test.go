@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/goodput"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/retry"
@@ -49,14 +51,14 @@ func TestReportFile(t *testing.T) {
 
 func TestLastWords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	require.NoError(t, LastWords(path, 1, "x", "", nil, nil))
+	require.NoError(t, Report{}.LastWords(path, 1, "x", ""))
 	require.NoFileExists(t, path, "outside of a pod, no file is created")
 	require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("old"), 5000), 0o600))
-	require.NoError(t, LastWords(path, 76, "worker w-1 lost: gone", "", nil, nil))
+	require.NoError(t, Report{}.LastWords(path, 76, "worker w-1 lost: gone", ""))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "worker w-1 lost: gone (exit code 76)\n", string(text))
-	require.NoError(t, LastWords(path, 76, strings.Repeat("ü", 4000), "", nil, nil))
+	require.NoError(t, Report{}.LastWords(path, 76, strings.Repeat("ü", 4000), ""))
 	text, err = os.ReadFile(path)
 	require.NoError(t, err)
 	require.Less(t, len(text), 4096)
@@ -69,7 +71,7 @@ func TestLastWordsOfAttempts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
 	first := retry.Tried{Code: 3, Why: "worker w-1: rank 1, pi (pid 9), exited with 3;\nmpirun exited with 3", Words: "Traceback\n  boom"}
-	require.NoError(t, LastWords(path, 0, "", "", []retry.Tried{first, {Attempt: 1, Code: 76, Why: "worker w-0 lost: evicted"}, {Attempt: 2}}, nil))
+	require.NoError(t, Report{Attempts: []retry.Tried{first, {Attempt: 1, Code: 76, Why: "worker w-0 lost: evicted"}, {Attempt: 2}}}.LastWords(path, 0, "", ""))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "the command ended (exit code 0)\n"+
@@ -77,13 +79,30 @@ func TestLastWordsOfAttempts(t *testing.T) {
 		"\tTraceback\n\t  boom\n"+
 		"earlier attempt 1 (exit code 76): worker w-0 lost: evicted\n", string(text))
 
-	require.NoError(t, LastWords(path, 0, "", "", []retry.Tried{{Attempt: 0, Code: 3, Why: "boom"}, {Attempt: 1}}, goodput.Account{goodput.Productive: 30, goodput.Lost: 10}))
+	require.NoError(t, Report{Attempts: []retry.Tried{{Attempt: 0, Code: 3, Why: "boom"}, {Attempt: 1}}, Goodput: goodput.Account{goodput.Productive: 30, goodput.Lost: 10}}.LastWords(path, 0, "", ""))
 	text, err = os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "the command ended (exit code 0)\ngoodput 75.0%: productive 30.0 s, lost 10.0 s\nearlier attempt 0 (exit code 3): boom\n", string(text))
 
+	var brief event.Brief
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	brief.Take(event.Event{Time: at, Kind: event.RunStarted})
+	brief.Take(event.Event{Time: at.Add(9 * time.Second), Kind: event.AttemptEnded, Count: 3, Cause: "oom"})
+	r := Report{Attempts: []retry.Tried{{Code: 3, Why: "boom"}, {Attempt: 1}}, Goodput: goodput.Account{goodput.Productive: 30}, Brief: brief}
+	const events = "events from 2026-03-01T12:00:00Z: attempt-ended 9.0 code 3 oom\n"
+	require.NoError(t, r.LastWords(path, 3, "boom", ""))
+	text, err = os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "boom (exit code 3)\ngoodput 100.0%: productive 30.0 s\n"+events+"earlier attempt 0 (exit code 3): boom\n", string(text))
+	require.NoError(t, r.LastWords(path, 3, strings.Repeat("ü", 1800), ""))
+	text, err = os.ReadFile(path)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), events, "the words come first")
+	require.Contains(t, string(text), "goodput 100.0%")
+	require.Less(t, len(text), 4096)
+
 	long := retry.Tried{Code: 3, Why: strings.Repeat("ü", 3000)}
-	require.NoError(t, LastWords(path, 3, long.Why, long.Why, []retry.Tried{long, long, long, long, long, long, long, long}, nil))
+	require.NoError(t, Report{Attempts: []retry.Tried{long, long, long, long, long, long, long, long}}.LastWords(path, 3, long.Why, long.Why))
 	text, err = os.ReadFile(path)
 	require.NoError(t, err)
 	require.Less(t, len(text), 4096)

@@ -7,17 +7,24 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/musterhq/muster/agent/controller"
+	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/controller/census"
 	"github.com/musterhq/muster/agent/exporter/metrics"
+	"github.com/musterhq/muster/agent/goodput"
 )
 
 // Metrics lists the series that the controller registers.
 func Metrics() (string, error) {
 	registry := prometheus.NewPedanticRegistry()
-	if _, err := controller.NewMetrics(registry); err != nil {
+	series, err := census.NewChanges(registry)
+	if err != nil {
 		return "", fmt.Errorf("register the controller's metrics: %w", err)
 	}
+	example := v1alpha1.LaunchJobStatus{} // a counter without labels of its own has no series before a job ends
+	for _, a := range goodput.Table() {
+		example.Spent = append(example.Spent, v1alpha1.TimeSpent{Class: string(a.Class), Seconds: 1})
+	}
+	series.Count("", v1alpha1.LaunchJobStatus{}, example, nil)
 	families, err := registry.Gather()
 	if err != nil {
 		return "", fmt.Errorf("gather the controller's metrics: %w", err)
@@ -31,7 +38,7 @@ func Metrics() (string, error) {
 		var labels []string
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
-				labels = append(labels, code(l.GetName()+"="+l.GetValue()))
+				labels = append(labels, code(strings.TrimSuffix(l.GetName()+"="+l.GetValue(), "=")))
 			}
 		}
 		slices.Sort(labels)

@@ -112,16 +112,17 @@ func ofShell() []Read {
 // agent-exporter only.
 func ofTraces() []Read {
 	const both, lib, here = tracing + ", " + exporting, "agent/exporter/traces", "agent/tracecontext"
+	const all = both + ", `controller`"
 	return []Read{
-		{"OTEL_EXPORTER_OTLP_ENDPOINT", both, "", "", "URL of the collector of traces: see [Traces](../guides/traces.md)", lib + " " + here},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT", all, "", "", "URL of the collector of traces: see [Traces](../guides/traces.md)", lib + " " + here},
 		{"OTEL_EXPORTER_OTLP_PROTOCOL", exporting, "`http/protobuf`", "", "`grpc` or `http/protobuf`", lib},
-		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", both, "`OTEL_EXPORTER_OTLP_ENDPOINT` with `/v1/traces`", "", "URL that gets the traces", lib + " " + here},
+		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", all, "`OTEL_EXPORTER_OTLP_ENDPOINT` with `/v1/traces`", "", "URL that gets the traces", lib + " " + here},
 		{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", exporting, "`OTEL_EXPORTER_OTLP_PROTOCOL`", "", "the same for traces only", lib},
 		{"OTEL_PROPAGATORS", both, "`tracecontext,baggage`", "", "without `tracecontext`, a `TRACEPARENT` of the caller is left alone", here},
-		{"OTEL_SDK_DISABLED", both, "", "", "`true`: no traces", here},
-		{"OTEL_TRACES_EXPORTER", both, "`otlp` if an endpoint is set", "", "`otlp`, `console` or `none`", lib + " " + here},
-		{"OTEL_TRACES_SAMPLER", both, "`parentbased_always_on`", "", "which runs are recorded", here},
-		{"OTEL_TRACES_SAMPLER_ARG", both, "1", "", "share of the runs that are recorded", here},
+		{"OTEL_SDK_DISABLED", all, "", "", "`true`: no traces", here},
+		{"OTEL_TRACES_EXPORTER", all, "`otlp` if an endpoint is set", "", "`otlp`, `console` or `none`", lib + " " + here},
+		{"OTEL_TRACES_SAMPLER", all, "`parentbased_always_on`", "", "which runs and jobs are recorded", here},
+		{"OTEL_TRACES_SAMPLER_ARG", all, "1", "", "share of the runs or jobs that are recorded", here},
 		{"TRACEPARENT", both, "", "", "trace context of the caller, whose trace the run joins", here + " cmd/exporter"},
 		{"TRACESTATE", both, "", "", "the state that belongs to `TRACEPARENT`", here},
 	}
