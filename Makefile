@@ -496,7 +496,7 @@ stall: build ## 64 MiB of output not read for 90 s; a full spool (root)
 	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) -C test/lab test -tags soak -count=1 -timeout 20m -v ./soak -run '^TestStall$$'
 
 .PHONY: s3
-s3: ## copy the output of a run to a real S3 server and back
+s3: build ## copy the output of a run to a real S3 server and back
 	@$(LAB) s3
 
 .PHONY: soak

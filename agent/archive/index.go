@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -123,6 +124,20 @@ func (x *Index) process(r record) {
 		p.Rank = *r.Rank
 	}
 	x.Attempts[n-1].Processes = append(x.Attempts[n-1].Processes, p)
+}
+
+// FilesOf returns the names of the files of a rank.
+func (x *Index) FilesOf(rank int) (files []string) {
+	for _, a := range x.Attempts {
+		for _, p := range a.Processes {
+			for _, span := range []Span{p.Stdout, p.Stderr} {
+				if p.Rank == rank && !slices.Contains(files, span.File) {
+					files = append(files, span.File)
+				}
+			}
+		}
+	}
+	return files
 }
 
 // cut ends each part where the next one of its file begins.

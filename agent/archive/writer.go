@@ -75,6 +75,9 @@ func Open(dir string, run Run) (*Writer, error) {
 	return w, nil
 }
 
+// Name returns the name of the run: that of the directory of an earlier run, and of its objects in a bucket.
+func (w *Writer) Name() string { return w.aside }
+
 // Begin starts an attempt. Processes that are opened later belong to it.
 func (w *Writer) Begin(attempt int) {
 	w.mu.Lock()

@@ -12,10 +12,11 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// archived is where a job's launcher writes the output of ranks with --output=dir=PATH. It does not go
-// to the launcher's log then.
+// archived is where a job's launcher writes the output of ranks with --output=dir=PATH or s3://. It does
+// not go to the launcher's log then.
 type archived struct {
 	dir    string
+	bucket string // s3://BUCKET/PREFIX; "": the output is only in dir
 	own    corev1.Container
 	spec   corev1.PodSpec
 	volume *corev1.Volume // on which dir is; nil: it is in the container
@@ -31,8 +32,8 @@ func archiveOf(job *v1alpha1.LaunchJob) (a archived, ok bool) {
 	if a.own, ok = launcherContainer(job.Spec.Launcher); !ok {
 		return a, false
 	}
-	if a.dir = outputDir(a.own); a.dir == "" {
-		return a, false
+	if a.dir, a.bucket = outputDir(a.own); a.dir == "" {
+		return a, a.bucket != ""
 	}
 	for _, m := range a.own.VolumeMounts {
 		at := path.Clean(m.MountPath)
@@ -48,8 +49,8 @@ func archiveOf(job *v1alpha1.LaunchJob) (a archived, ok bool) {
 	return a, true
 }
 
-// outputDir returns the directory of --output=dir=PATH, from the variable or the words of a container.
-func outputDir(own corev1.Container) string {
+// outputDir returns the directory and the bucket of --output, from the variable or the words of a container.
+func outputDir(own corev1.Container) (dir, bucket string) {
 	value := ""
 	for _, v := range own.Env {
 		if v.Name == names.EnvOutput {
@@ -67,22 +68,31 @@ func outputDir(own corev1.Container) string {
 			value = words[i+1]
 		}
 	}
-	dir, ok := strings.CutPrefix(value, "dir=")
-	if !ok {
-		return ""
+	if strings.HasPrefix(value, "s3://") {
+		bucket, dir, _ = strings.Cut(value, ",dir=")
+	} else {
+		dir, _ = strings.CutPrefix(value, "dir=")
+		if dir == value { // tag, plain
+			return "", ""
+		}
+	}
+	if dir == "" {
+		return "", bucket
 	}
 	if !path.IsAbs(dir) {
 		dir = path.Join("/", own.WorkingDir, dir)
 	}
-	return path.Clean(dir)
+	return path.Clean(dir), bucket
 }
 
-// lasts reports whether the directory outlives the launcher's pod.
-func (a archived) lasts() bool { return a.volume != nil && a.volume.EmptyDir == nil }
+// lasts reports whether the output outlives the launcher's pod.
+func (a archived) lasts() bool { return a.bucket != "" || a.volume != nil && a.volume.EmptyDir == nil }
 
-// place names the directory, with its volume.
+// place names the bucket, or the directory with its volume.
 func (a archived) place() string {
 	switch {
+	case a.bucket != "":
+		return a.bucket
 	case a.volume == nil:
 		return a.dir + " in the launcher's container"
 	case a.volume.PersistentVolumeClaim != nil:
@@ -92,9 +102,15 @@ func (a archived) place() string {
 }
 
 // way returns the command line that reads the output; rank is nil for all ranks. While the launcher
-// runs, its agent reads it. Later another pod must mount the volume.
+// runs, its agent reads it. Later another pod must mount the volume. A bucket can be read from anywhere.
 func (a archived) way(api *API, job *v1alpha1.LaunchJob, rank *int) string {
 	switch {
+	case a.bucket != "":
+		line := "agent logs --from=" + a.bucket
+		if rank != nil {
+			line += fmt.Sprintf(" --rank=%d", *rank)
+		}
+		return line
 	case !Over(job):
 		line := fmt.Sprintf("kubectl exec %s-launcher -n %s -c %s -- %s logs --from=%s", job.Name, api.Namespace, a.own.Name, names.AgentPath, a.dir)
 		if rank != nil {

@@ -20,8 +20,23 @@ func TestOutputDir(t *testing.T) {
 		"":         {Env: env("tag"), Command: []string{"agent", "run", "--", "program", "--output=dir=/theirs"}},
 		"/f/of it": {Env: env("dir=/f/of it")},
 	} {
-		require.Equal(t, want, outputDir(own))
+		dir, bucket := outputDir(own)
+		require.Equal(t, want, dir)
+		require.Empty(t, bucket)
 	}
+	dir, bucket := outputDir(corev1.Container{Env: env("s3://logs/bert,dir=/a")})
+	require.Equal(t, []string{"/a", "s3://logs/bert"}, []string{dir, bucket})
+}
+
+// TestTheArchiveInABucket checks that a user is sent to the bucket.
+func TestTheArchiveInABucket(t *testing.T) {
+	own := corev1.Container{Name: "main", Env: []corev1.EnvVar{{Name: "MUSTER_OUTPUT", Value: "s3://logs/bert"}}}
+	job := &v1alpha1.LaunchJob{Spec: v1alpha1.LaunchJobSpec{Launcher: &v1alpha1.Launcher{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{own}}}}}}
+	a, ok := archiveOf(job)
+	require.True(t, ok)
+	require.True(t, a.lasts())
+	require.Equal(t, "s3://logs/bert", a.place())
+	require.Equal(t, "agent logs --from=s3://logs/bert --rank=2", a.way(nil, job, new(2)))
 }
 
 // TestWhereTheArchiveIs checks which volume has the directory, and whether it outlives the pod.

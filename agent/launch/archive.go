@@ -14,15 +14,16 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// beginArchive begins an attempt in the directory of --output=dir=PATH. It opens the directory once in
-// a run.
-func (r *runner) beginArchive(dir string, attempt int) error {
+// beginArchive begins an attempt in the directory of --output=dir=PATH or s3://. It opens the directory
+// once in a run.
+func (r *runner) beginArchive(attempt int) error {
 	if r.archive == nil {
-		w, err := archive.Open(dir, archive.Run{ID: r.id, Job: r.cfg.Job, Namespace: r.cfg.Namespace, Version: build.Version()})
+		w, err := archive.Open(r.kept.dir, archive.Run{ID: r.id, Job: r.cfg.Job, Namespace: r.cfg.Namespace, Version: build.Version()})
 		if err != nil {
 			return outputFailure(err)
 		}
 		r.archive = w
+		r.beginUpload()
 	}
 	r.archive.Begin(attempt)
 	return nil

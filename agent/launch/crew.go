@@ -235,7 +235,7 @@ func (r *runner) printer(a *attempt, out, complaints io.Writer) (*output.Printer
 		return nil, err
 	}
 	if mode.Kind == output.Dir {
-		if err := r.beginArchive(mode.Dir, a.number); err != nil {
+		if err := r.beginArchive(a.number); err != nil {
 			return nil, err
 		}
 	}

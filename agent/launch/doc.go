@@ -39,6 +39,8 @@
 //	                packages above
 //	export          agent-exporter, a program for metrics and traces; exporting.go starts it first
 //	                and ends it last
+//	upload          agent-exporter, as the program that copies the output to a bucket;
+//	                uploading.go checks the bucket first and waits for the rest at the end
 //	report          the summary line, the JSON report, the termination message
 //	phrase, wait    wording and waits that these packages share
 //

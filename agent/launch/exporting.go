@@ -75,16 +75,7 @@ func (r *runner) endExport() {
 	if r.exporter == nil {
 		return
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var listening sync.WaitGroup
-	defer listening.Wait()
-	defer cancel()
-	listening.Go(func() {
-		select {
-		case <-r.signals:
-			cancel()
-		case <-ctx.Done():
-		}
-	})
+	ctx, stop := r.untilSignal()
+	defer stop()
 	r.exporter.Close(ctx)
 }

@@ -105,6 +105,7 @@ type passing struct {
 	tees  console.Tees // of a command in the launcher; none: it has our own descriptors
 	// archive has the output of processes under --output=dir=PATH; nil: it goes to our own descriptors.
 	archive *archive.Writer
+	kept    kept
 }
 
 // pool holds the workers of a run: the pods of a cluster, or processes on this machine. It opens
@@ -172,6 +173,8 @@ func Run(ctx context.Context, cfg config.Config, parts Parts, streams console.St
 		code, why = failure.CodeOf(err), err.Error()
 	}
 	r.endArchive(code, why) // unless the last line has already been printed
+	r.endUpload()
+	code, why = r.settleCode(code, why)
 	r.endRecord(cfg.Events, code, why)
 	reported := ""
 	if cfg.Report != "" {
@@ -201,6 +204,9 @@ func (r *runner) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer r.place.Close()
+	if err := r.findKept(ctx); err != nil {
+		return err
+	}
 	r.beginTrace()
 	r.beginRecord()
 

@@ -1,5 +1,8 @@
-// Command agent-exporter serves metrics of a run for Prometheus. The launcher starts it beside itself if
-// metrics are wanted, and writes the events of the run to its standard input. It ends when the input does.
+// Command agent-exporter serves metrics of a run for Prometheus, and sends its trace. The launcher starts it
+// beside itself if these are wanted, and writes the events of the run to its standard input. It ends when
+// the input does.
+//
+// With a verb (check, upload, fetch) it copies the output of a run to a bucket of S3, or back.
 package main
 
 import (
@@ -28,14 +31,17 @@ const memory = 64 << 20
 
 func main() {
 	debug.SetMemoryLimit(memory)
-	// The end of the input is the end of the run. A signal to the whole container comes before it, and
-	// the last events matter most.
-	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	os.Exit(run(os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
 
 // run is main with an exit code. It prints one line for each problem.
 func run(args []string, getenv func(string) string, in io.Reader, out, complaints io.Writer) int {
+	if len(args) > 0 && bucketVerbs()[args[0]] != nil {
+		return runBucket(args[0], args[1:], getenv, in, out, complaints)
+	}
+	// The end of the input is the end of the run. A signal to the whole container comes before it, and
+	// the last events matter most.
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	set := flag.NewFlagSet("agent-exporter", flag.ContinueOnError)
 	set.SetOutput(complaints)
 	address := set.String("metrics-addr", "", "serve metrics at `ADDRESS`, as in :9464")

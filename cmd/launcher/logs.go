@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"regexp"
+	"strings"
 	"syscall"
 	"time"
 
@@ -17,19 +18,20 @@ import (
 )
 
 const logsHelp = `usage: agent logs [-f] [--rank N | --role ROLE | --all] [FLAGS] NAME
-       agent logs --from PATH [--rank N] [FLAGS]
+       agent logs --from PATH|s3://BUCKET/PREFIX [--rank N] [FLAGS]
 
 Prints the log of a job. If the job has a launcher, its log contains the output of all ranks.
 Otherwise this prints the logs of all pods and prefixes each line with its pod. With -f it
 waits for missing pods, reconnects without losing or repeating lines, and ends with the job.
 --rank prints the lines of one rank without their tags, or the log of its pod if there is no
 launcher. If a log is gone, the exit code is 1. --from reads the files that agent run
---output=dir=PATH has written, without a cluster.
+--output=dir=PATH or s3://BUCKET/PREFIX has written, without a cluster.
 
   agent logs -f pi
   agent logs bert --rank 3 --tail 100       last lines of rank 3
   agent logs bert --since 10m --grep 'loss|Error'
   agent logs --from /logs/bert --rank 3     from files, after the pods are gone
+  agent logs --from s3://logs/bert --rank 3
   agent logs tf --role ps
   agent logs pi --all                       logs of the launcher and the workers
   agent logs pi -c code-sync --all          another container: here the one that fetched the code`
@@ -84,7 +86,7 @@ func newLogs(streams Streams) *cobra.Command {
 	set.StringVar(&f.grep, "grep", "", "print lines that match `REGEXP`; --tail counts only these")
 	set.BoolVar(&f.timestamps, "timestamps", false, "print the time of each line")
 	set.StringVar(&f.color, "color", "auto", "color the names of pods `WHEN`: auto, always or never")
-	set.StringVar(&f.from, "from", "", "read files of agent run --output=dir=`PATH`, not the cluster")
+	set.StringVar(&f.from, "from", "", "read files of agent run --output at `PATH` or s3://BUCKET/PREFIX, not the cluster")
 	set.IntVar(&f.attempt, "attempt", 0, "with --from: print lines of attempt `N`, from 0 (default: all)")
 	set.BoolVar(&f.exitCode, "exit-code", false, "with -f: exit with the job's exit code")
 	whereFlags(addGroup(&groups, "the cluster"), &f.where)
@@ -122,6 +124,8 @@ func (f *logsFlags) validate() error {
 		return failure.Usage("add -f", "--exit-code requires -f")
 	case f.since > 0 && f.sinceTime != "":
 		return failure.Usage("use only one of them", "--since and --since-time cannot be used together")
+	case f.from != "" && (f.logs.Follow || w.Role != "" || w.All || f.logs.Container != ""):
+		return failure.Usage("tail -F PATH/rank-3.out follows a file", "--from reads files: -f, --role, --all and -c do not apply")
 	case f.isAttempt && f.from == "":
 		return failure.Usage("agent logs --from=PATH --attempt=0 reads files of agent run --output=dir=PATH", "--attempt requires --from: a pod's log does not say where an attempt begins")
 	}
@@ -161,15 +165,18 @@ func (f *logsFlags) run(ctx context.Context, streams Streams) error {
 		return err
 	}
 	printer := jobs.Printer{Out: streams.Out, Timestamps: f.timestamps, Color: colored}
-	if f.from != "" {
-		return f.fromFiles(streams, printer, since, match)
+	ctx, stop := heed.Context(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	switch {
+	case strings.HasPrefix(f.from, "s3://"):
+		return f.fromBucket(ctx, streams, printer, since, match)
+	case f.from != "":
+		return f.fromFiles(f.from, streams, printer, since, match)
 	}
 	api, err := open(f.where)
 	if err != nil {
 		return err
 	}
-	ctx, stop := heed.Context(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	l := f.logs
 	l.API, l.Say = api, sayer(streams.Err)
 	l.Emit, l.Since, l.Match = printer.Line, since, match

@@ -11,15 +11,16 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// fromFiles prints the lines of agent run --output=dir=PATH.
-func (f *logsFlags) fromFiles(streams Streams, printer jobs.Printer, since time.Time, match func([]byte) bool) error {
+// indexName is the name of the index in a directory of output.
+const indexName = archive.IndexName
+
+// fromFiles prints the lines of agent run --output=dir=PATH in dir, which --from names or which was fetched from
+// there.
+func (f *logsFlags) fromFiles(dir string, streams Streams, printer jobs.Printer, since time.Time, match func([]byte) bool) error {
 	w := f.logs.Which
-	if f.logs.Follow || w.Role != "" || w.All || f.logs.Container != "" {
-		return failure.Usage("tail -F PATH/rank-3.out follows a file", "--from reads files: -f, --role, --all and -c do not apply")
-	}
-	x, err := archive.Read(f.from)
+	x, err := archive.Read(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return failure.New(1, "name the directory of agent run --output=dir=PATH", "--from=%s: no %s there", f.from, archive.IndexName)
+		return failure.New(1, "name the directory of agent run --output=dir=PATH", "--from=%s: no %s there", f.from, indexName)
 	}
 	if err != nil {
 		return failure.New(1, "", "--from=%s: %w", f.from, err)

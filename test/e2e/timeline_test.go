@@ -14,8 +14,8 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// TestTimelineNamesTheSlowest checks that the worker that was slow in a phase is named with its cause: one that had no
-// node, one whose image took long, and one whose init container took long.
+// TestTimelineNamesTheSlowest checks that the worker that was slow in a phase is named with its cause. One has no node
+// at first, one has a slow image, and one has a slow init container.
 func TestTimelineNamesTheSlowest(t *testing.T) {
 	t.Parallel()
 	const label = "muster.dev/test-late"

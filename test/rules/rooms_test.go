@@ -37,6 +37,7 @@ func rooms() map[string][]string {
 		"stall":     {"console"},
 		"supervise": {"command", "config", "console", "fleet", "hang", "network", "phrase", "record", "report", "stall", "tally", "verdict", "wait"},
 		"tally":     {"phrase", "verdict"},
+		"upload":    {"console", "phrase"},
 		"verdict":   {"phrase"},
 		"wait":      nil,
 

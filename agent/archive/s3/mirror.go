@@ -42,6 +42,9 @@ type Mirror struct {
 type sent struct {
 	size int64
 	at   time.Time // of the last piece
+	// tried is the size of a piece whose copy failed; 0: none. It is tried again with the same size. So a
+	// request that the server completes late cannot replace a longer piece.
+	tried int
 }
 
 // NewMirror returns a Mirror for the run in dir. It continues after the pieces that are in the store.
@@ -90,8 +93,9 @@ func whole(text []byte) []byte { return text[:bytes.LastIndexByte(text, '\n')+1]
 // Name returns the name of the run in the store.
 func (m *Mirror) Name() string { return m.name }
 
-// Run copies what is appended until ctx ends. It passes each error to fail, and tries again later.
-func (m *Mirror) Run(ctx context.Context, fail func(error)) {
+// Run copies what is appended until ctx ends. It passes each error to fail, and tries again later. It calls worked
+// after each pass without an error.
+func (m *Mirror) Run(ctx context.Context, fail func(error), worked func()) {
 	tick := time.NewTicker(soonest / 3)
 	defer tick.Stop()
 	for {
@@ -99,15 +103,18 @@ func (m *Mirror) Run(ctx context.Context, fail func(error)) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := m.Pass(ctx, false); err != nil && ctx.Err() == nil {
+			switch err := m.Pass(ctx, false); {
+			case err == nil:
+				worked()
+			case ctx.Err() == nil:
 				fail(err)
 			}
 		}
 	}
 }
 
-// Pass copies new output: all of it, or what is much or has waited long enough. After an error it goes
-// on with the next file, and the next Pass tries again.
+// Pass copies new output: all of it, or what is much or has waited long enough. It ends with the first error of
+// the store, and the next Pass tries again. After an error of a file it goes on with the next one.
 func (m *Mirror) Pass(ctx context.Context, all bool) error {
 	if err := m.list(); err != nil {
 		return err
@@ -115,10 +122,14 @@ func (m *Mirror) Pass(ctx context.Context, all bool) error {
 	var failed []error
 	wait := max(soonest, time.Duration(len(m.files)+1)*time.Second/perSecond)
 	for _, file := range append(slices.Clone(m.files), archive.IndexName) { // the index last: it has no lines about missing bytes
+		if ctx.Err() != nil { // the other files have not been looked at
+			failed = append(failed, ctx.Err())
+			break
+		}
 		if err := m.copy(ctx, file, all, wait); err != nil {
 			failed = append(failed, err)
 		}
-		if ctx.Err() != nil {
+		if m.sent[file].tried > 0 {
 			break
 		}
 	}
@@ -167,16 +178,32 @@ func (m *Mirror) copy(ctx context.Context, file string, all bool, wait time.Dura
 			return nil
 		}
 		body := make([]byte, min(end-done.size, piece))
+		if done.tried > 0 {
+			body = body[:done.tried]
+		}
 		if _, err := f.ReadAt(body, done.size); err != nil {
 			return fmt.Errorf("read output: %w", err)
 		}
 		if err := m.store.Put(ctx, objectName(m.name, file, done.size), body); err != nil {
+			done.tried = len(body)
+			m.sent[file] = done
 			return err
 		}
-		done = sent{done.size + int64(len(body)), time.Now()}
+		done = sent{size: done.size + int64(len(body)), at: time.Now()}
 		m.sent[file] = done
 	}
 	return nil
+}
+
+// Left returns how many bytes are not in the store yet, and of how many files.
+func (m *Mirror) Left() (files int, bytes int64) {
+	for _, file := range append(slices.Clone(m.files), archive.IndexName) {
+		info, err := os.Stat(filepath.Join(archive.DirOf(m.dir, m.index, m.name), file))
+		if err == nil && info.Mode().IsRegular() && info.Size() > m.sent[file].size {
+			files, bytes = files+1, bytes+info.Size()-m.sent[file].size
+		}
+	}
+	return files, bytes
 }
 
 // Close copies the rest, and ends the mirror.

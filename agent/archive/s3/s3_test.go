@@ -86,12 +86,16 @@ func (r *run) end() {
 	require.NoError(r.t, r.w.Close(0, ""))
 }
 
-// lines returns what agent logs would print of a directory.
-func lines(t *testing.T, dir string) (text string) {
+// lines returns what agent logs would print of a directory, perhaps of one rank.
+func lines(t *testing.T, dir string, rank ...*int) (text string) {
 	t.Helper()
 	x, err := archive.Read(dir)
 	require.NoError(t, err)
-	require.NoError(t, x.Lines(archive.Choice{}, func(l archive.Line) error {
+	choice := archive.Choice{}
+	for _, r := range rank {
+		choice.Rank = r
+	}
+	require.NoError(t, x.Lines(choice, func(l archive.Line) error {
 		text += fmt.Sprintf("%s: %s\n", l.Label, l.Text)
 		return nil
 	}))
@@ -123,8 +127,13 @@ func TestThereAndBack(t *testing.T) {
 	names, err := Runs(t.Context(), store)
 	require.NoError(t, err)
 	require.Equal(t, []string{m.Name()}, names)
-	require.NoError(t, Fetch(t.Context(), store, m.Name(), back))
+	require.NoError(t, Fetch(t.Context(), store, m.Name(), back, nil))
 	require.Equal(t, lines(t, dir), lines(t, back))
+	one := t.TempDir()
+	require.NoError(t, Fetch(t.Context(), store, m.Name(), one, new(1)))
+	require.Equal(t, "rank 1: b\n", lines(t, one, new(1)))
+	require.NoFileExists(t, filepath.Join(one, "rank-0.out"), "only what is wanted")
+	require.NoError(t, Fetch(t.Context(), store, m.Name(), t.TempDir(), new(7)), "no such rank: only the index")
 	for _, name := range []string{"rank-0.out", "rank-1.out", archive.IndexName} {
 		want, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
@@ -132,7 +141,7 @@ func TestThereAndBack(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(want, got), name)
 	}
-	require.ErrorContains(t, Fetch(t.Context(), store, m.Name(), back), "has the output of another run")
+	require.ErrorContains(t, Fetch(t.Context(), store, m.Name(), back, nil), "has the output of another run")
 }
 
 // TestTwoRuns checks that a run that begins in the same directory does not mix with the one before.
@@ -152,7 +161,7 @@ func TestTwoRuns(t *testing.T) {
 	require.NoError(t, errors.Join(m.Close(t.Context()), n.Close(t.Context())))
 	for name, want := range map[string]string{m.Name(): "rank 0: old\n", n.Name(): "rank 0: new\n"} {
 		back := t.TempDir()
-		require.NoError(t, Fetch(t.Context(), store, name, back))
+		require.NoError(t, Fetch(t.Context(), store, name, back, nil))
 		require.Equal(t, want, lines(t, back))
 	}
 }
@@ -170,7 +179,7 @@ func TestRequestsAreBounded(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			m.Run(ctx, func(err error) { t.Error(err) })
+			m.Run(ctx, func(err error) { t.Error(err) }, func() {})
 		}()
 		const lasts = 10 * time.Minute
 		for range int(lasts / (5 * time.Second)) {
@@ -212,9 +221,9 @@ func TestAStoreThatFails(t *testing.T) {
 	require.NoError(t, m.Close(t.Context()))
 	back := t.TempDir()
 	delete(store.objects, objectName(m.Name(), "rank-0.out", 2))
-	require.ErrorContains(t, Fetch(t.Context(), store, m.Name(), back), "rank-0.out: bytes 2 to 4 are missing")
+	require.ErrorContains(t, Fetch(t.Context(), store, m.Name(), back, nil), "rank-0.out: bytes 2 to 4 are missing")
 	require.Equal(t, "rank 0: a\n", lines(t, back))
-	require.ErrorContains(t, Fetch(t.Context(), store, "run-no", t.TempDir()), "not an index of output")
+	require.ErrorContains(t, Fetch(t.Context(), store, "run-no", t.TempDir(), nil), "not an index of output")
 	_, err = NewMirror(t.Context(), store, t.TempDir())
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

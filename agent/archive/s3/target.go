@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
 	"path"
 	"strings"
 
 	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
 // Store is where pieces are kept. Names have no prefix, and slashes between their parts.
@@ -46,17 +46,12 @@ type bucket struct {
 	client *minio.Client
 }
 
-// amazon is the endpoint of Amazon's own service.
-const amazon = "https://s3.amazonaws.com"
-
-// Server is where a bucket is. The zero value is Amazon's service.
-type Server struct {
-	Endpoint string // URL; "": Amazon's
-	Region   string // "": found out
-}
+// retries is how often a request is sent, for errors that pass within a second. The callers have limits of
+// their own.
+const retries = 3
 
 // Open returns the store of a target. It makes no request. Credentials come from the variables of AWS,
-// from its shared file, or from the identity of the pod or the machine.
+// from its files, or from the identity of the pod or the machine.
 func (t Target) Open(at Server) (Store, error) {
 	endpoint := cmp.Or(at.Endpoint, amazon)
 	u, err := url.Parse(endpoint)
@@ -67,8 +62,12 @@ func (t Target) Open(at Server) (Store, error) {
 	if endpoint != amazon {
 		lookup = minio.BucketLookupPath // a name for each bucket needs a wildcard in DNS
 	}
+	transport, err := at.transport(u.Scheme == "https")
+	if err != nil {
+		return nil, err
+	}
 	client, err := minio.New(u.Host, &minio.Options{
-		Creds:  credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{}}),
+		Creds: newChain(os.Getenv), Transport: transport, MaxRetries: retries,
 		Secure: u.Scheme == "https", BucketLookup: lookup, Region: at.Region,
 	})
 	if err != nil {

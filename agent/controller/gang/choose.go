@@ -10,7 +10,7 @@ import (
 )
 
 // Choose returns the backend for gang.backend: auto, and why. Kueue comes first for a job with a queue,
-// because only Kueue knows it; a backend that the job's templates already claim is next, because pods in
+// because only Kueue knows the queue. A backend that the job's templates claim is next, because pods in
 // two gangs never start. served reports whether the cluster serves a kind.
 func Choose(job *v1alpha1.LaunchJob, claimed string, served func(schema.GroupKind) (bool, error)) (backend, why string, err error) {
 	switch {

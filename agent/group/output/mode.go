@@ -21,11 +21,16 @@ const (
 // Mode is the parsed value of --output.
 type Mode struct {
 	Kind Kind
-	Dir  string // absolute path, for kind Dir
+	// Dir is an absolute path, for kind Dir; "" with Bucket: a temporary directory.
+	Dir    string
+	Bucket string // s3://BUCKET/PREFIX, to which the files are copied; "": none
 }
 
-// ParseMode reads "tag", "plain" or "dir=PATH".
+// ParseMode reads "tag", "plain", "dir=PATH", "s3://BUCKET/PREFIX" or "s3://BUCKET/PREFIX,dir=PATH".
 func ParseMode(text string) (Mode, error) {
+	if strings.HasPrefix(text, bucketScheme) {
+		return parseBucket(text)
+	}
 	path, isDir := strings.CutPrefix(text, "dir=")
 	switch {
 	case text == "tag":
@@ -39,6 +44,23 @@ func ParseMode(text string) (Mode, error) {
 		return Mode{Kind: Dir, Dir: abs}, err
 	}
 	return Mode{}, fmt.Errorf("unknown output mode %q", text)
+}
+
+const bucketScheme = "s3://"
+
+// parseBucket reads a bucket, perhaps with a directory. Which buckets there are is not known here.
+func parseBucket(text string) (Mode, error) {
+	bucket, path, hasDir := strings.Cut(text, ",dir=")
+	switch {
+	case strings.Trim(bucket[len(bucketScheme):], "/") == "":
+		return Mode{}, errors.New("s3:// needs a bucket")
+	case !hasDir:
+		return Mode{Kind: Dir, Bucket: bucket}, nil
+	case path == "":
+		return Mode{}, errors.New("dir= needs a directory")
+	}
+	abs, err := filepath.Abs(path)
+	return Mode{Kind: Dir, Dir: abs, Bucket: bucket}, err
 }
 
 // Span is a range of ranks, both ends included.

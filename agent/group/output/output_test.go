@@ -17,7 +17,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestParse(t *testing.T) {
-	for text, want := range map[string]Mode{"tag": {Kind: Tag}, "plain": {Kind: Plain}, "dir=/a/b": {Kind: Dir, Dir: "/a/b"}} {
+	for text, want := range map[string]Mode{"tag": {Kind: Tag}, "plain": {Kind: Plain}, "dir=/a/b": {Kind: Dir, Dir: "/a/b"},
+		"s3://logs/a": {Kind: Dir, Bucket: "s3://logs/a"}, "s3://logs/a,dir=/b": {Kind: Dir, Dir: "/b", Bucket: "s3://logs/a"}} {
 		got, err := ParseMode(text)
 		require.NoError(t, err)
 		require.Equal(t, want, got)

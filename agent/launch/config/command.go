@@ -116,7 +116,7 @@ func (c Config) HereOnly() error {
 		return failure.Usage(way, "--procs-per-worker=%d: the command runs in the launcher and starts its processes itself", c.ProcsPerWorker)
 	case c.OnlyRanks != "":
 		return failure.Usage(way, "--only-ranks=%s: the command runs in the launcher and prints its ranks' output itself", c.OnlyRanks)
-	case strings.HasPrefix(c.Output, "dir="):
+	case c.toFiles():
 		return failure.Usage(way, "--output=%s: the command runs in the launcher and prints its ranks' output itself", c.Output)
 	}
 	return nil

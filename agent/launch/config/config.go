@@ -110,7 +110,7 @@ type Launching struct {
 
 // Printing says what to print and which files to write.
 type Printing struct {
-	Output      string   `flag:"output"`       // tag, plain or dir=PATH; "": chosen
+	Output      string   `flag:"output"`       // tag, plain, dir=PATH or s3://BUCKET/PREFIX; "": chosen
 	OnlyRanks   string   `flag:"only-ranks"`   // whose output is shown: "0,2-3"; "": all
 	Color       string   `flag:"color"`        // auto, always or never
 	Metrics     []string `flag:"metric"`       // --metric as given

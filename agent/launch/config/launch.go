@@ -77,7 +77,7 @@ func (c Config) validateLaunch() error {
 func (c Config) validateOutput() error {
 	mode, err := c.OutputMode()
 	if err != nil {
-		hint := failure.Meant("--output=", c.Output, []string{"tag", "plain"}, "want tag, plain or dir=PATH")
+		hint := failure.Meant("--output=", c.Output, []string{"tag", "plain"}, "want tag, plain, dir=PATH or s3://BUCKET/PREFIX")
 		return failure.Usage(hint, "--output=%s: %w", c.Output, err)
 	}
 	if _, err := c.Shown(); err != nil {
@@ -115,6 +115,12 @@ func (c Config) OutputMode() (output.Mode, error) {
 		return output.Mode{}, nil
 	}
 	return output.ParseMode(c.Output)
+}
+
+// toFiles reports whether --output names a place for files.
+func (c Config) toFiles() bool {
+	mode, err := c.OutputMode()
+	return err == nil && mode.Kind == output.Dir
 }
 
 // GroupOutput is OutputMode for this number of processes. A single process that no other can join

@@ -1,5 +1,3 @@
-//go:build linux
-
 package export
 
 import (
@@ -16,8 +14,11 @@ const Program = "agent-exporter"
 // beside the agent. If there is none, it returns the first of these paths.
 func Path(agent string) string {
 	beside := agent
-	if self, err := os.Readlink("/proc/self/exe"); err == nil {
+	if self, err := os.Executable(); err == nil {
 		beside = self
+		if real, err := filepath.EvalSymlinks(self); err == nil {
+			beside = real
+		}
 	}
 	first := filepath.Join(filepath.Dir(beside), Program)
 	for _, path := range []string{first, filepath.Join(filepath.Dir(agent), Program), filepath.Join(filepath.Dir(names.AgentPath), Program)} {

@@ -4,7 +4,8 @@
 //	test/lab/run s3
 //
 // The server is stopped while the run writes, and comes back. Then every byte must be there, and the
-// directory that is fetched must be the one that was written.
+// directory that is fetched must be the one that was written. whole.go does the same with real runs: agent run
+// --output=s3:// and agent logs --from=s3://.
 package main
 
 import (
@@ -51,7 +52,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer func() { g.stop() }()
-	for name, check := range map[string]func(context.Context, *gateway, string) error{"there and back": thereAndBack, "refusals": refusals} {
+	for name, check := range map[string]func(context.Context, *gateway, string) error{"there and back": thereAndBack, "refusals": refusals, "a whole run": wholeRun, "runs that do not begin": notBegun} {
 		if err := check(ctx, g, filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -179,7 +180,7 @@ func thereAndBack(ctx context.Context, g *gateway, dir string) error {
 		return fmt.Errorf("runs in the bucket: %v, want %s", names, m.Name())
 	}
 	back := dir + "-back"
-	if err := s3.Fetch(ctx, store, m.Name(), back); err != nil {
+	if err := s3.Fetch(ctx, store, m.Name(), back, nil); err != nil {
 		return err
 	}
 	return same(dir, back)

@@ -29,7 +29,7 @@ const (
 // Own lists the variables that programs read from their own environment, except for variables of
 // settings that nothing reads by name. See agent/settings.
 func Own() []Read {
-	others := slices.Concat(ofCluster(), ofShell(), ofTraces())
+	others := slices.Concat(ofCluster(), ofShell(), ofTraces(), ofBuckets())
 	slices.SortFunc(others, func(a, b Read) int { return strings.Compare(a.Name, b.Name) })
 	return append(ofMuster(), others...)
 }
@@ -125,6 +125,23 @@ func ofTraces() []Read {
 		{"OTEL_TRACES_SAMPLER_ARG", all, "1", "", "share of the runs or jobs that are recorded", here},
 		{"TRACEPARENT", both, "", "", "trace context of the caller, whose trace the run joins", here + " cmd/exporter"},
 		{"TRACESTATE", both, "", "", "the state that belongs to `TRACEPARENT`", here},
+	}
+}
+
+// ofBuckets lists those of the AWS CLI. The client of S3 reads more, for credentials.
+func ofBuckets() []Read {
+	const here, see = "agent/archive/s3", ": see [Logs](../guides/logs.md#keep-the-output-in-a-bucket)"
+	return []Read{
+		{"AWS_CA_BUNDLE", exporting, "the machine's certificates", "", "file with certificates of authorities for the server of a bucket", here},
+		{"AWS_CONTAINER_CREDENTIALS_FULL_URI", exporting, "", "", "where a pod gets credentials for a bucket, which EKS sets", here},
+		{"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", exporting, "", "", "the same, on ECS", here},
+		{"AWS_DEFAULT_REGION", exporting, "", "", "region, if `AWS_REGION` is not set", here},
+		{"AWS_EC2_METADATA_DISABLED", exporting, "", "", "`true`: no credentials of the machine", here},
+		{"AWS_ENDPOINT_URL", exporting, "Amazon's", "", "URL of the server of a bucket" + see, here},
+		{"AWS_ENDPOINT_URL_S3", exporting, "`AWS_ENDPOINT_URL`", "", "the same for S3 only", here},
+		{"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", exporting, "", "", "`true`: Amazon's server", here},
+		{"AWS_REGION", exporting, "asked of the server", "", "region of a bucket", here},
+		{"AWS_WEB_IDENTITY_TOKEN_FILE", exporting, "", "", "token of a pod's service account for credentials, which EKS sets", here},
 	}
 }
 
