@@ -83,7 +83,7 @@ func Binaries() []Binary {
 				"k8s.io/client-go/kubernetes", "k8s.io/client-go/informers", "sigs.k8s.io/controller-runtime", Module + "agent/controller", Module + "agent/serve"},
 		},
 		{
-			Name: "agent-exporter", Path: Module + "cmd/exporter", Packages: 427, Modules: 30,
+			Name: "agent-exporter", Path: Module + "cmd/exporter", Packages: 466, Modules: 45,
 			Forbidden: []string{"k8s.io", "sigs.k8s.io", "github.com/spf13", "github.com/hashicorp/go-plugin", "net/rpc", "html/template", Module + "exec", Module + "rendezvous", Module + "agent/launch", Module + "agent/controller"},
 			Except:    []string{Module + "exec/build", Module + "exec/names", Module + "exec/shortage"},
 		},

@@ -95,7 +95,7 @@ func bars() []figure.Row {
 		{Name: "stub RSS, while it waits", Log: "stub_rss", Op: "<=", Bar: 3e6},
 		{Name: "stub RSS, peak while it starts", Log: "stub_peak"},
 		{Name: "agent-launcher, its worker linked and its command waiting, PSS", Log: "launcher_pss", Op: "<=", Bar: 19e6},
-		{Name: "agent-exporter binary", Log: "exporter", Op: "<=", Bar: 14e6},
+		{Name: "agent-exporter binary", Log: "exporter", Op: "<=", Bar: 14.6e6},
 		{Name: "controller binary", Log: "controller", Op: "<=", Bar: 40e6},
 	}
 }
