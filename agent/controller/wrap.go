@@ -207,5 +207,3 @@ func setEnv(c *corev1.Container, env []corev1.EnvVar) {
 		}
 	}
 }
-
-func number(n int32) string { return strconv.Itoa(int(n)) }

@@ -5,5 +5,5 @@
 //	upload.go  keeps the program running until everything is copied, or time is up
 //
 // Guarantees: nothing in the run waits for the bucket, except its end, up to a limit. A program that ends early
-// is started again, and continues after what is in the bucket. Close reports what is missing there.
+// is restarted, and continues after what is in the bucket. Close reports what is missing there.
 package upload

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// again is how long after its end a program is started again.
+	// again is how long after its end a program is restarted.
 	again = 10 * time.Second
 	// lastTries is how often a program may die after the end of a run.
 	lastTries = 3

@@ -110,7 +110,7 @@ func TestCloseWaitsForTheRest(t *testing.T) {
 	require.Equal(t, told, said.String(), "the error says it")
 }
 
-// TestAProgramThatDies checks that it is started again, also if it dies at the end.
+// TestAProgramThatDies checks that it is restarted, also if it dies at the end.
 func TestAProgramThatDies(t *testing.T) {
 	c, _ := config(t, `test -e "$3/a" || { touch "$3/a"; kill -KILL $$; }; cat >/dev/null; test -e "$3/b" || { touch "$3/b"; kill -KILL $$; }; touch "$3/rest"`)
 	u := &Upload{cfg: c, again: time.Millisecond, rest: time.Minute, ended: make(chan struct{}), stop: make(chan struct{})}
