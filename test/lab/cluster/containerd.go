@@ -14,6 +14,10 @@ func (c cluster) containerdConfig(n node) string {
 		c.program("containerd-shim-runc-v2"), c.program("runc"))
 }
 
+// plainRegistry is the registry that a test runs on a node, without TLS. containerd 1.6 tries HTTP when an address of
+// the node itself does not speak TLS, containerd 2 does not.
+const plainRegistry = "localhost:5757"
+
 // containerd1 is for containerd 1.6. Its format no longer works for the CRI plugins of containerd 2.
 const containerd1 = `version = 2
 root = "/var/lib/containerd"

@@ -249,6 +249,7 @@ func (c cluster) writeNode(n node) (changed []string, err error) {
 	}
 	for _, f := range []struct{ file, content, reader string }{
 		{"containerd.toml", c.containerdConfig(n), "containerd"},
+		{filepath.Join("certs.d", plainRegistry, "hosts.toml"), "server = \"http://" + plainRegistry + "\"\n", "containerd"},
 		{filepath.Join("cni", "10-muster.conflist"), cniConfig(n), "containerd"},
 		{"resolv.conf", "nameserver " + hostIP + "\n", "kubelet"},
 		{"kubelet.yaml", c.kubeletConfig(n), "kubelet"},
