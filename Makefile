@@ -16,6 +16,8 @@ export GOFLAGS += -ldflags=-w
 TAGS    := mpi,speed,pauses,held,cost,culprit,e2e,skew,plugins
 TOOL    := $(GO) tool -modfile=test/lab/generate/go.mod
 CLUSTER := $(GO) -C test/lab/cluster run .
+# The cluster's version, such as KUBERNETES=1.36 [the one that runs, else defaultMinor of test/lab/cluster].
+UP      := $(CLUSTER) up $(KUBERNETES:%=--kubernetes=%)
 LAB     := GO=$(GO) test/lab/run
 # actionlint checks shell code with shellcheck, if that is installed.
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
@@ -282,7 +284,7 @@ traces: ## test that a real OpenTelemetry collector gets a trace
 
 .PHONY: e2e-convert
 e2e-convert: ## test that the API server accepts what agent convert makes
-	@$(CLUSTER) up
+	@$(UP)
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -run '^TestTheServerTakesThem$$' -v ./agent/kubeflow
 	@$(GO) run ./test/suite check
 
@@ -313,8 +315,8 @@ images: build ## build the images that the e2e tests run
 	bash images/build.sh
 
 .PHONY: cluster-up
-cluster-up: ## start a real Kubernetes, or use $KUBECONFIG (root, Debian)
-	@$(CLUSTER) up
+cluster-up: ## start KUBERNETES=1.34, or use $KUBECONFIG (root, Debian)
+	@$(UP)
 
 .PHONY: cluster-down
 cluster-down: ## stop the cluster of cluster-up
@@ -323,7 +325,7 @@ cluster-down: ## stop the cluster of cluster-up
 .PHONY: e2e
 e2e: build ## run the cluster tests on the cluster of cluster-up
 	@sh test/fake/mpi/deps.sh --test
-	@$(CLUSTER) up
+	@$(UP)
 	@mkdir -p $(OUT)
 	@sh test/e2e/torch.sh > $(OUT)/torch.txt & torch=$$!; eval "$$($(CLUSTER) env)" && \
 		bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt); code=$$?; wait $$torch && exit $$code
@@ -337,10 +339,14 @@ e2e-smoke: loaded ## a part of make e2e: one of each kind of job and fault
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 20m -run '$(SMOKE_LJ)' ./test/e2e
 	@$(GO) run ./test/suite check
 
+.PHONY: e2e-matrix
+e2e-matrix: ## run e2e-smoke on each Kubernetes (MATRIX="1.36 1.37")
+	@GO=$(GO) MUSTER_OUT=$(OUT) $(LAB) matrix -page docs/operations/support.md $(MATRIX)
+
 .PHONY: loaded
 loaded: build
 	@sh test/fake/mpi/deps.sh --test
-	@$(CLUSTER) up
+	@$(UP)
 	@mkdir -p $(OUT)
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)
 
@@ -444,7 +450,7 @@ frameworks-ci: build ## a part of it: PyTorch, JAX, XGBoost, Open MPI 5, as pods
 
 .PHONY: frameworks-image
 frameworks-image:
-	@$(CLUSTER) up
+	@$(UP)
 	@mkdir -p $(OUT)
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh frameworks > $(OUT)/images-frameworks.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images-frameworks.txt)
 

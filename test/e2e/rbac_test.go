@@ -87,8 +87,14 @@ func (b bearer) rules(namespace string) []string {
 	require.False(b.t, review.Status.Incomplete)
 	var rules []string
 	for _, rule := range review.Status.ResourceRules {
-		if slices.Equal(rule.APIGroups, []string{"authorization.k8s.io"}) || slices.Equal(rule.APIGroups, []string{"authentication.k8s.io"}) {
+		switch fmt.Sprint(rule.APIGroups) {
+		case "[authorization.k8s.io]", "[authentication.k8s.io]":
 			continue // every user may ask for their own identity and rights
+		case "[certificates.k8s.io]":
+			// From 1.37 on, every account may read the cluster's certificate authorities.
+			if slices.Equal(rule.Resources, []string{"clustertrustbundles"}) && slices.Equal(rule.Verbs, []string{"get", "list", "watch"}) {
+				continue
+			}
 		}
 		rules = append(rules, fmt.Sprintf("%v %v %v %v", rule.APIGroups, rule.Resources, rule.Verbs, rule.ResourceNames))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,26 +16,56 @@ func kubeCommands() []string {
 	return []string{"kubelet", "kubectl", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"}
 }
 
-// build builds missing binaries and the two small images. Their sources are the folders kube, coredns, pause
-// and probe, which must be in the current directory.
+// module is a module of Go and the programs that are built from it.
+type module struct {
+	what     string   // for the user
+	folder   string   // the module that pins it, below the current directory
+	dir      string   // of the programs
+	programs []string // their files
+	packages []string
+	flags    []string // of go build
+	cgo      bool
+}
+
+// modules returns what a release needs.
+func (c cluster) modules() []module {
+	const containerd, strip = "github.com/containerd/containerd/v2/cmd/", "-ldflags=-s -w"
+	kube := module{what: "Kubernetes " + c.release.kubernetes, folder: filepath.Join("kube", c.release.minor), dir: filepath.Dir(c.program("kubelet")),
+		programs: kubeCommands(), flags: []string{stamp(c.release.kubernetes)}}
+	for _, name := range kube.programs {
+		kube.packages = append(kube.packages, "k8s.io/kubernetes/cmd/"+name)
+	}
+	all := []module{kube, {what: "CoreDNS " + corednsVersion, folder: "coredns", dir: filepath.Dir(c.program("coredns")),
+		programs: []string{"coredns"}, packages: []string{"."}, flags: []string{strip}}}
+	if c.release.debian {
+		return all
+	}
+	return append(all,
+		module{what: "containerd " + containerdVersion, folder: "containerd", dir: filepath.Dir(c.program("containerd")), flags: []string{strip},
+			programs: []string{"containerd", "containerd-shim-runc-v2", "ctr"},
+			packages: []string{containerd + "containerd", containerd + "containerd-shim-runc-v2", containerd + "ctr"}},
+		// runc's first steps in a new namespace are written in C. Pods with seccomp profiles need libseccomp.
+		module{what: "runc " + runcVersion, folder: "runc", dir: filepath.Dir(c.program("runc")), flags: []string{strip, "-tags=seccomp"}, cgo: true,
+			programs: []string{"runc"}, packages: []string{"github.com/opencontainers/runc"}},
+		module{what: "etcd " + etcdVersion, folder: "etcd", dir: filepath.Dir(c.program("etcd")), flags: []string{strip},
+			programs: []string{"etcd"}, packages: []string{"."}})
+}
+
+// stamp returns the linker's flags for the version that Kubernetes' programs report.
+func stamp(kubernetes string) string {
+	const version = "k8s.io/component-base/version."
+	number := strings.Split(strings.TrimPrefix(kubernetes, "v"), ".")
+	return fmt.Sprintf("-ldflags=-s -w -X %sgitVersion=%s -X %sgitMajor=%s -X %sgitMinor=%s", version, kubernetes, version, number[0], version, number[1])
+}
+
+// build builds missing programs and the two small images. Their sources are folders of the current directory.
 func (c cluster) build() error {
-	var packages []string
-	for _, name := range kubeCommands() {
-		if !exists(c.kubeBin(name)) {
-			packages = append(packages, "k8s.io/kubernetes/cmd/"+name)
+	for _, m := range c.modules() {
+		if !slices.ContainsFunc(m.programs, func(name string) bool { return !exists(filepath.Join(m.dir, name)) }) {
+			continue
 		}
-	}
-	if len(packages) > 0 {
-		what := fmt.Sprintf("building Kubernetes %s (%d programs, minutes the first time)", kubernetesVersion, len(packages))
-		if err := c.say.step(what, func() error { return c.buildKubernetes(packages) }); err != nil {
-			return err
-		}
-	}
-	if !exists(c.coredns()) {
-		err := c.say.step("building CoreDNS "+corednsVersion, func() error {
-			return c.goBuild("coredns", filepath.Dir(c.coredns()), "-s -w", []string{"."})
-		})
-		if err != nil {
+		what := fmt.Sprintf("building %s (minutes the first time)", m.what)
+		if err := c.say.step(what, func() error { return goBuild(m) }); err != nil {
 			return err
 		}
 	}
@@ -46,43 +77,35 @@ func (c cluster) build() error {
 	return nil
 }
 
-func (c cluster) buildKubernetes(packages []string) error {
-	const version = "k8s.io/component-base/version."
-	major, minor, _ := strings.Cut(strings.TrimPrefix(kubernetesVersion, "v"), ".")
-	minor, _, _ = strings.Cut(minor, ".")
-	flags := fmt.Sprintf("-s -w -X %sgitVersion=%s -X %sgitMajor=%s -X %sgitMinor=%s", version, kubernetesVersion, version, major, version, minor)
-	return c.goBuild("kube", filepath.Dir(c.kubeBin("kubelet")), flags, packages)
-}
-
-// goBuild builds packages of the module in folder into dir, all with one command, so that shared packages are
-// compiled once and the linkers run in parallel. It builds into another directory first, so that an
-// interrupted build leaves nothing that looks complete.
-func (c cluster) goBuild(folder, dir, ldflags string, packages []string) error {
-	if !exists(filepath.Join(folder, "go.mod")) && folder != "." {
-		return fmt.Errorf("build: no %s/go.mod here: run this in test/lab/cluster", folder)
+// goBuild builds a module with one command, so that shared packages are compiled once and the linkers run in parallel.
+// It builds into another directory first, so that an interrupted build leaves nothing that looks complete.
+func goBuild(m module) error {
+	if !exists(filepath.Join(m.folder, "go.mod")) {
+		return fmt.Errorf("build: no %s/go.mod here: run this in test/lab/cluster", m.folder)
 	}
-	part := dir + ".part"
-	for _, d := range []string{part, dir} {
+	part := m.dir + ".part"
+	for _, d := range []string{part, m.dir} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			return err
 		}
 	}
-	cmd := exec.Command("nice", append([]string{"go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", ldflags, "-o", part + "/"}, packages...)...)
-	cmd.Dir = folder
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=")
+	argv := append([]string{"go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-o", part + "/"}, m.flags...)
+	cmd := exec.Command("nice", append(argv, m.packages...)...)
+	cmd.Dir = m.folder
+	cgo := "CGO_ENABLED=0"
+	if m.cgo {
+		cgo = "CGO_ENABLED=1"
+	}
+	cmd.Env = append(os.Environ(), cgo, "GOWORK=off", "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w\n%s", strings.Join(packages, " "), err, tail(out, 15))
+		return fmt.Errorf("build %s: %w\n%s", strings.Join(m.packages, " "), err, tail(out, 15))
 	}
-	built, err := os.ReadDir(part)
-	if err != nil {
-		return err
-	}
-	for _, f := range built {
-		if err := os.Rename(filepath.Join(part, f.Name()), filepath.Join(dir, f.Name())); err != nil {
+	for _, name := range m.programs {
+		if err := os.Rename(filepath.Join(part, name), filepath.Join(m.dir, name)); err != nil {
 			return err
 		}
 	}
-	return os.Remove(part)
+	return os.RemoveAll(part)
 }
 
 // buildImage builds an image with one program of this module: the folder with the image's name, without "muster-".
@@ -92,8 +115,9 @@ func (c cluster) buildImage(archive, image string) error {
 	}
 	name, _, _ := strings.Cut(strings.TrimPrefix(image, "localhost/muster-"), ":")
 	return c.say.step("image "+image, func() error {
-		dir := c.path("images", name)
-		if err := c.goBuild(".", dir, "-s -w", []string{"./" + name}); err != nil {
+		dir := c.images(name)
+		m := module{folder: ".", dir: dir, programs: []string{name}, packages: []string{"./" + name}, flags: []string{"-ldflags=-s -w"}}
+		if err := goBuild(m); err != nil {
 			return err
 		}
 		program, err := os.ReadFile(filepath.Join(dir, name))
@@ -110,18 +134,21 @@ func (c cluster) buildImage(archive, image string) error {
 
 // needed maps a file that must exist to the Debian package that has it. This program does not use buildah and
 // mmdebstrap, but the scripts that build images for the cluster do.
-func needed() map[string]string {
-	return map[string]string{
-		"/usr/bin/containerd":                "containerd",
-		"/usr/sbin/runc":                     "runc",
+func (c cluster) needed() map[string]string {
+	files := map[string]string{
 		"/usr/lib/cni/ptp":                   "containernetworking-plugins",
-		"/usr/bin/etcd":                      "etcd-server",
 		"/usr/sbin/iptables":                 "iptables",
 		"/sbin/ip":                           "iproute2",
 		"/usr/bin/buildah":                   "buildah",
 		"/usr/bin/mmdebstrap":                "mmdebstrap",
 		"/etc/ssl/certs/ca-certificates.crt": "ca-certificates",
 	}
+	own := map[string]string{"/usr/include/seccomp.h": "libseccomp-dev", "/usr/bin/pkg-config": "pkg-config", "/usr/bin/gcc": "gcc", "/usr/include/stdlib.h": "libc6-dev"}
+	if c.release.debian {
+		own = map[string]string{"/usr/bin/containerd": "containerd", "/usr/sbin/runc": "runc", "/usr/bin/etcd": "etcd-server"}
+	}
+	maps.Copy(files, own)
+	return files
 }
 
 // missingPackages returns the packages of the files that do not exist, sorted.
@@ -138,7 +165,7 @@ func missingPackages(files map[string]string, exists func(string) bool) []string
 
 // installPackages installs missing packages, without starting their services.
 func (c cluster) installPackages() error {
-	missing := missingPackages(needed(), func(f string) bool { _, err := os.Stat(f); return err == nil })
+	missing := missingPackages(c.needed(), func(f string) bool { _, err := os.Stat(f); return err == nil })
 	if len(missing) == 0 {
 		return nil
 	}

@@ -19,31 +19,6 @@ import (
 	"time"
 )
 
-// TestVersionsMatchTheModules checks that the cluster builds the versions that the modules pin.
-func TestVersionsMatchTheModules(t *testing.T) {
-	for file, want := range map[string]string{
-		"kube/go.mod":    "require k8s.io/kubernetes " + kubernetesVersion + "\n",
-		"coredns/go.mod": "github.com/coredns/coredns " + corednsVersion + "\n",
-	} {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(data), want) {
-			t.Errorf("%s has no %q", file, want)
-		}
-	}
-	tools, err := os.ReadFile("kube/kube.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range kubeCommands() {
-		if !strings.Contains(string(tools), `"k8s.io/kubernetes/cmd/`+name+`"`) {
-			t.Errorf("kube/kube.go does not import %s", name)
-		}
-	}
-}
-
 // TestAddressesAreInTheBenchmarkingRange checks that no address is reachable from outside the machine.
 func TestAddressesAreInTheBenchmarkingRange(t *testing.T) {
 	all := netip.MustParsePrefix(allNetworks)
@@ -241,7 +216,7 @@ func TestRenderedKubeconfig(t *testing.T) {
 // TestAPIServerWritesAnAuditLog checks the flags. up restarts an API server whose command line differs, such as one
 // without an audit log.
 func TestAPIServerWritesAnAuditLog(t *testing.T) {
-	c := cluster{dir: t.TempDir()}
+	c := clusterOf(t.TempDir(), releases()[0])
 	if err := c.writeConfiguration(); err != nil {
 		t.Fatal(err)
 	}

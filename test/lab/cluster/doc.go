@@ -2,8 +2,9 @@
 // kube-controller-manager, kube-scheduler and CoreDNS run on the machine itself. Each node runs containerd, kubelet and
 // kube-proxy in its own network, PID, mount and UTS namespaces.
 //
-// It needs a Debian machine (12 or later) with Go, and root. Kubernetes and CoreDNS are built from the Go modules that
-// kube/go.mod and coredns/go.mod pin. Everything else is in Debian's packages, which `up` installs. README.md
+// It needs a Debian machine (12 or later) with Go, and root. releases.go has the versions of Kubernetes. Kubernetes,
+// CoreDNS, containerd, runc and etcd are built from the Go modules that the folders of these names pin. For
+// Kubernetes 1.34 the last three are Debian's. Everything else is in Debian's packages, which `up` installs. README.md
 // lists the verbs.
 //
 // It guarantees:
@@ -16,6 +17,8 @@
 //   - All addresses are in 198.18.0.0/15, and no packet with such an address leaves through the interface of a default
 //     route.
 //   - An error names the failed component and has the last lines of its log. A timeout names the condition.
+//   - Each version of Kubernetes has its own contents, keys and logs, in a directory of its own. Only one of them runs:
+//     up stops a running cluster of another version first.
 //   - If KUBECONFIG names another cluster, that cluster is used: nothing is built or started here.
 //
 // There is no registry: images are loaded from files. Names and addresses outside cannot be reached. down ends all

@@ -12,7 +12,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -148,7 +147,7 @@ func fullName(name string) string {
 }
 
 func (c cluster) ctr(n node, args ...string) *exec.Cmd {
-	return exec.Command("ctr", append([]string{"--address", c.socket(n), "--namespace", "k8s.io"}, args...)...)
+	return exec.Command(c.program("ctr"), append([]string{"--address", c.socket(n), "--namespace", "k8s.io"}, args...)...)
 }
 
 // awaitContainerd waits until a node's containerd accepts connections.
@@ -168,7 +167,7 @@ func (c cluster) awaitContainerd(n node) error {
 
 const probeImage = "localhost/muster-probe:1"
 
-func (c cluster) probeArchive() string { return filepath.Join(c.dir, "images", "probe.tar") }
+func (c cluster) probeArchive() string { return c.images("probe.tar") }
 
 // A docker-archive (the format of `docker save`, Docker image specification v1.2) is a tar of manifest.json, one
 // configuration and the layers.

@@ -171,32 +171,6 @@ func ownDirs() []string {
 	return []string{"/var/lib/containerd", "/var/lib/kubelet", "/var/lib/cni", "/var/log/pods", "/var/log/containers"}
 }
 
-// containerdConfig returns the configuration of a node's containerd. It sets restrict_oom_score_adj, because on machines
-// without CAP_SYS_RESOURCE runc fails with "can't get final child's PID from pipe". The socket is in the state
-// directory, which can be reached from outside the node. A test with a registry of its own puts a hosts.toml below
-// certs.d, which containerd reads at each pull.
-func (c cluster) containerdConfig(n node) string {
-	return fmt.Sprintf(`version = 2
-root = "/var/lib/containerd"
-state = "/run/containerd"
-[grpc]
-  address = %q
-[plugins."io.containerd.internal.v1.opt"]
-  path = "/var/lib/containerd/opt"
-[plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = %q
-  restrict_oom_score_adj = true
-  disable_apparmor = true
-  [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "/usr/lib/cni"
-    conf_dir = %q
-  [plugins."io.containerd.grpc.v1.cri".registry]
-    config_path = %q
-  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-    runtime_type = "io.containerd.runc.v2"
-`, c.socket(n), pauseImage, c.nodeDir(n, "cni"), c.nodeDir(n, "certs.d"))
-}
-
 // cniConfig returns the configuration of the network plugins. It uses ptp, not bridge, so that the node routes every
 // packet of a pod. Otherwise answers of a service's pod on the same node would bypass the address translation.
 func cniConfig(n node) string {
@@ -208,8 +182,7 @@ func cniConfig(n node) string {
 }
 
 // kubeletConfig returns the configuration of a node's kubelet. The settings for cgroups work on any machine: no QoS
-// tree, the cgroupfs driver, and cgroup v1 allowed. In-place resizing of pods is off. When a pod's cgroup is created
-// again, as after a restart of the node, the kubelet of 1.34.2 treats that as a resize and crashes with a nil pointer.
+// tree, the cgroupfs driver, and cgroup v1 allowed, which the kubelet refuses by default from 1.35 on.
 func (c cluster) kubeletConfig(n node) string {
 	config := fmt.Sprintf(`apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -235,8 +208,8 @@ clusterDomain: cluster.local
 resolvConf: %q
 evictionHard: {memory.available: "100Mi", nodefs.available: "1%%", imagefs.available: "1%%"}
 imageGCHighThresholdPercent: 100
-featureGates: {InPlacePodVerticalScaling: false}
-`, n.ip, c.socket(n), c.pki("ca.crt"), c.pki(n.name+".crt"), c.pki(n.name+".key"), hostIP, c.nodeDir(n, "resolv.conf"))
+featureGates: %s
+`, n.ip, c.socket(n), c.pki("ca.crt"), c.pki(n.name+".crt"), c.pki(n.name+".key"), hostIP, c.nodeDir(n, "resolv.conf"), c.release.kubeletGates)
 	if c.fast {
 		config += "nodeStatusUpdateFrequency: 2s\nnodeLeaseDurationSeconds: 8\n"
 	}
@@ -276,6 +249,7 @@ func (c cluster) writeNode(n node) (changed []string, err error) {
 	}
 	for _, f := range []struct{ file, content, reader string }{
 		{"containerd.toml", c.containerdConfig(n), "containerd"},
+		{filepath.Join("certs.d", plainRegistry, "hosts.toml"), "server = \"http://" + plainRegistry + "\"\n", "containerd"},
 		{filepath.Join("cni", "10-muster.conflist"), cniConfig(n), "containerd"},
 		{"resolv.conf", "nameserver " + hostIP + "\n", "kubelet"},
 		{"kubelet.yaml", c.kubeletConfig(n), "kubelet"},

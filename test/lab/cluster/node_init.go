@@ -144,10 +144,10 @@ func (c cluster) nodePrograms(n node) []*program {
 	}
 	kubeconfig := func(name string) string { return "--kubeconfig=" + c.nodeDir(n, name+".kubeconfig") }
 	list := []*program{
-		{name: "containerd", argv: []string{"/usr/bin/containerd", "--config", c.nodeDir(n, "containerd.toml")}, after: func() bool { return true }},
-		{name: "kubelet", argv: []string{c.kubeBin("kubelet"), "--config=" + c.nodeDir(n, "kubelet.yaml"), kubeconfig("kubelet"),
+		{name: "containerd", argv: []string{c.program("containerd"), "--config", c.nodeDir(n, "containerd.toml")}, after: func() bool { return true }},
+		{name: "kubelet", argv: []string{c.program("kubelet"), "--config=" + c.nodeDir(n, "kubelet.yaml"), kubeconfig("kubelet"),
 			"--hostname-override=" + n.name, "--node-ip=" + n.ip}, after: containerdAnswers},
-		{name: "kube-proxy", argv: []string{c.kubeBin("kube-proxy"), "--config=" + c.nodeDir(n, "kube-proxy.yaml")}, after: func() bool { return true }},
+		{name: "kube-proxy", argv: []string{c.program("kube-proxy"), "--config=" + c.nodeDir(n, "kube-proxy.yaml")}, after: func() bool { return true }},
 	}
 	for _, p := range list {
 		p.log = c.logFile(n.name + "-" + p.name)

@@ -12,12 +12,7 @@ import (
 	"time"
 )
 
-// Versions of the programs that are built. They repeat kube/go.mod and coredns/go.mod; a test compares them.
-const (
-	kubernetesVersion = "v1.34.2"
-	corednsVersion    = "v1.12.4"
-	pauseImage        = "localhost/muster-pause:1"
-)
+const pauseImage = "localhost/muster-pause:1"
 
 // Addresses. All of them are in 198.18.0.0/15 (RFC 2544, benchmarking), which no public network routes.
 const (
@@ -49,10 +44,13 @@ func nodes() []node {
 	}
 }
 
-// cluster is the state directory of a cluster. Its methods read and write only below dir, apart from
-// the bridge, the iptables chain and the routes (network.go), and cgroups (node.go).
+// cluster is the state directory of a cluster. Its methods read and write only below dir, apart from what all releases
+// share below base (built programs, two images), the bridge, the iptables chain and the routes (network.go), and
+// cgroups (node.go).
 type cluster struct {
-	dir string
+	base    string
+	dir     string
+	release release
 	// fast makes the loss of a node visible after about 8 s instead of 50 s, and evicts its pods 5 s later instead of 300 s.
 	fast bool
 	say  say
@@ -76,13 +74,10 @@ func stateDir(getenv func(string) string) (string, error) {
 func (c cluster) path(elem ...string) string {
 	return filepath.Join(append([]string{c.dir}, elem...)...)
 }
-func (c cluster) kubeconfig() string { return c.path("kubeconfig") }
-func (c cluster) kubeBin(name string) string {
-	return c.path("bin", "kubernetes-"+kubernetesVersion, name)
-}
-func (c cluster) coredns() string            { return c.path("bin", "coredns-"+corednsVersion, "coredns") }
-func (c cluster) pauseArchive() string       { return c.path("images", "pause.tar") }
-func (c cluster) self() string               { return c.path("bin", "cluster") }
+func (c cluster) kubeconfig() string         { return c.path("kubeconfig") }
+func (c cluster) images(name string) string  { return filepath.Join(c.base, "images", name) }
+func (c cluster) pauseArchive() string       { return c.images("pause.tar") }
+func (c cluster) self() string               { return filepath.Join(c.base, "bin", "cluster") }
 func (c cluster) logFile(name string) string { return c.path("log", name+".log") }
 func (c cluster) fastMark() string           { return c.path("run", "fast") }
 func (c cluster) pki(name string) string     { return c.path("pki", name) }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,9 @@ func (c cluster) up() error {
 		return err
 	}
 	if err := c.build(); err != nil {
+		return err
+	}
+	if err := c.replace(owner()); err != nil {
 		return err
 	}
 	if err := c.remember(); err != nil {
@@ -36,9 +40,19 @@ func (c cluster) up() error {
 			return err
 		}
 	}
-	c.say.done("Kubernetes %s with %d nodes is up  (%s)", kubernetesVersion, len(nodes()), seconds(time.Since(begin)))
-	fmt.Fprintf(c.say.out, "\n   export KUBECONFIG=%s\n   kubectl: %s\n", c.kubeconfig(), c.kubeBin("kubectl"))
+	c.say.done("Kubernetes %s with %d nodes is up  (%s)", c.release.kubernetes, len(nodes()), seconds(time.Since(begin)))
+	fmt.Fprintf(c.say.out, "\n   export KUBECONFIG=%s\n   kubectl: %s\n", c.kubeconfig(), c.program("kubectl"))
 	return nil
+}
+
+// replace stops the cluster of another release, because a machine can have only one. Its contents stay for its next up.
+func (c cluster) replace(running string) error {
+	if running == "" || running == c.dir || !ours(c.base, running) {
+		return nil // networkUp refuses to replace a cluster that is not below base
+	}
+	return c.say.step("stopping the cluster of "+running, func() error {
+		return cluster{base: c.base, dir: running, say: say{io.Discard}}.down(false)
+	})
 }
 
 // remember stores this program, which is PID 1 of nodes, and the --fast setting for later verbs.
@@ -132,7 +146,7 @@ func (c cluster) down(purge bool) error {
 		return err
 	}
 	if purge {
-		return c.say.step("removed "+c.dir, func() error { return os.RemoveAll(c.dir) })
+		return c.say.step("removed "+c.base, func() error { return os.RemoveAll(c.base) })
 	}
 	return nil
 }
@@ -161,16 +175,21 @@ func controlPlane() []string {
 
 // argv returns the command line of a component of the control plane.
 func (c cluster) argv(name string) []string {
+	return append(c.commonArgv(name), c.release.flags[name]...)
+}
+
+// commonArgv returns the part that all releases have in common.
+func (c cluster) commonArgv(name string) []string {
 	kubeconfig := "--kubeconfig=" + c.path("run", name+".kubeconfig")
 	switch name {
 	case "etcd":
-		return []string{"/usr/bin/etcd", "--name=muster", "--data-dir=" + c.path("etcd"), "--listen-client-urls=" + etcdClient, "--advertise-client-urls=" + etcdClient,
+		return []string{c.program(name), "--name=muster", "--data-dir=" + c.path("etcd"), "--listen-client-urls=" + etcdClient, "--advertise-client-urls=" + etcdClient,
 			"--listen-peer-urls=" + etcdPeer, "--initial-advertise-peer-urls=" + etcdPeer, "--initial-cluster=muster=" + etcdPeer}
 	case "kube-apiserver":
 		return c.apiServerArgv()
 	case "kube-controller-manager":
-		argv := []string{c.kubeBin(name), kubeconfig, "--bind-address=127.0.0.1", "--leader-elect=false", plainLists,
-			"--controllers=*,-nodeipam,-cloud-node-lifecycle", "--use-service-account-credentials",
+		argv := []string{c.program(name), kubeconfig, "--bind-address=127.0.0.1", "--leader-elect=false",
+			"--controllers=*,-node-ipam-controller", "--use-service-account-credentials",
 			"--service-account-private-key-file=" + c.pki("service-account.key"), "--root-ca-file=" + c.pki("ca.crt"),
 			"--cluster-signing-cert-file=" + c.pki("ca.crt"), "--cluster-signing-key-file=" + c.pki("ca.key")}
 		if c.fast {
@@ -178,19 +197,15 @@ func (c cluster) argv(name string) []string {
 		}
 		return argv
 	case "kube-scheduler":
-		return []string{c.kubeBin(name), kubeconfig, "--bind-address=127.0.0.1", "--leader-elect=false", plainLists}
+		return []string{c.program(name), kubeconfig, "--bind-address=127.0.0.1", "--leader-elect=false"}
 	case "coredns":
-		return []string{c.coredns(), "-conf", c.path("run", "Corefile")}
+		return []string{c.program(name), "-conf", c.path("run", "Corefile")}
 	}
 	return nil // start reports an error
 }
 
-// plainLists turns off streamed lists. With them, the scheduler and the controllers of 1.34
-// are nearly idle for a minute or more after a restart of the API server.
-const plainLists = "--feature-gates=WatchListClient=false"
-
 func (c cluster) apiServerArgv() []string {
-	argv := []string{c.kubeBin("kube-apiserver"),
+	argv := []string{c.program("kube-apiserver"),
 		"--etcd-servers=" + etcdClient,
 		// The nodes' address instead of loopback, so that pods reach it through the service network, and a kill resets
 		// their connections.
@@ -204,9 +219,7 @@ func (c cluster) apiServerArgv() []string {
 		"--service-cluster-ip-range=" + serviceSubnet,
 		// kube-proxy runs only on the nodes, so webhooks and aggregated APIs are called at a pod's address.
 		"--enable-aggregator-routing=true"}
-	// Streamed lists require etcd 3.5, but Debian has 3.4, so each of them would fail after it has started. kwok's watches
-	// are treated as streamed lists. kwok would restart them repeatedly, with pauses of up to half a minute.
-	argv = append(append(argv, "--feature-gates=WatchList=false"), c.auditFlags()...)
+	argv = append(argv, c.auditFlags()...)
 	if c.fast {
 		argv = append(argv, "--default-not-ready-toleration-seconds=5", "--default-unreachable-toleration-seconds=5")
 	}
@@ -305,7 +318,7 @@ func (c cluster) apply(manifests string) error {
 }
 
 func (c cluster) kubectl(args ...string) *exec.Cmd {
-	return exec.Command(c.kubeBin("kubectl"), append([]string{"--kubeconfig=" + c.kubeconfig()}, args...)...)
+	return exec.Command(c.program("kubectl"), append([]string{"--kubeconfig=" + c.kubeconfig()}, args...)...)
 }
 
 // auditLog is the path of the API server's audit log. It has a line for each completed request: user agent, user,

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -12,16 +14,16 @@ import (
 )
 
 // lock makes a second up, down or load wait until the first has ended.
-func (c cluster) lock() (unlock func(), err error) {
-	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+func lock(base string, s say) (unlock func(), err error) {
+	if err := os.MkdirAll(base, 0o755); err != nil {
 		return nil, fmt.Errorf("create state directory: %w", err)
 	}
-	f, err := os.Open(c.dir)
+	f, err := os.Open(base)
 	if err != nil {
 		return nil, err
 	}
 	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
-		c.say.done("waiting for another up, down or load to end")
+		s.done("waiting for another up, down or load to end")
 		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
 			return nil, fmt.Errorf("lock state directory: %w", err)
 		}
@@ -173,6 +175,8 @@ func (c cluster) nodeExec(n node, argv []string) error {
 	if err != nil {
 		return err
 	}
+	// ctr and runc of the node come before Debian's.
+	os.Setenv("PATH", filepath.Dir(c.program("ctr"))+":"+filepath.Dir(c.program("runc"))+":"+os.Getenv("PATH"))
 	return syscall.Exec(nsenter, append([]string{"nsenter", "--target", strconv.Itoa(i.pid), "--mount", "--uts", "--net", "--pid"}, argv...), os.Environ())
 }
 
@@ -207,9 +211,11 @@ func useForeign(s say, kubeconfig, verb string, args []string) error {
 }
 
 const usage = `usage: go run . VERB
-  up [--fast|--normal]                   start all components that are not running; --fast: notice a lost node after 8 s
+  up [--kubernetes=1.34] [--fast|--normal]
+                                         start all components that are not running, after a cluster of another version
+                                         has been stopped; --fast: notice a lost node after 8 s
   down [--purge]                         stop the cluster; --purge: remove its state and the built binaries, too
-  build                                  build what up needs, and start nothing
+  build [--kubernetes=1.34]              build what up needs, and start nothing
   status                                 print the state of each component
   env                                    print KUBECONFIG, MUSTER_KUBECTL, MUSTER_CLUSTER, MUSTER_AUDIT_LOG for a shell's eval
   load FILE...                           import docker-archive files into both nodes
@@ -251,51 +257,57 @@ func runVerb(args []string) error {
 		if err != nil {
 			return err
 		}
-		return cluster{dir: args[0]}.nodeInit(n)
+		c, err := clusterIn(args[0])
+		if err != nil {
+			return err
+		}
+		return c.nodeInit(n)
 	}
 	// A root shell of su keeps the user's PATH, without the directories of ip, iptables and runc.
 	os.Setenv("PATH", os.Getenv("PATH")+":/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin")
-	dir, err := stateDir(os.Getenv)
+	base, err := stateDir(os.Getenv)
 	if err != nil {
 		return err
 	}
-	c := cluster{dir: dir, say: say{os.Stdout}}
-	if foreign := os.Getenv("KUBECONFIG"); foreign != "" && foreign != c.kubeconfig() {
-		return useForeign(c.say, foreign, verb, args)
+	if foreign := os.Getenv("KUBECONFIG"); foreign != "" && !ours(base, filepath.Dir(foreign)) {
+		return useForeign(say{os.Stdout}, foreign, verb, args)
 	}
-	if verb == "env" {
-		fmt.Printf("export KUBECONFIG=%s\nexport MUSTER_KUBECTL=%s\nexport MUSTER_CLUSTER=%s\nexport MUSTER_AUDIT_LOG=%s\n", c.kubeconfig(), c.kubeBin("kubectl"), c.self(), c.auditLog())
-		return nil
-	}
-	if os.Geteuid() != 0 {
+	if verb != "env" && os.Geteuid() != 0 {
 		return errors.New("the cluster needs root: it creates namespaces, mounts and network devices (or set KUBECONFIG to your own cluster)")
 	}
+	// These verbs take long and change much, so two must not run at the same time. The second looks for the running
+	// cluster when the first has ended.
+	if slices.Contains([]string{"up", "build", "down", "load"}, verb) {
+		unlock, err := lock(base, say{os.Stdout})
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
+	running := owner()
+	if !ours(base, running) {
+		running = ""
+	}
+	r, args, err := chosen(verb, args, running)
+	if err != nil {
+		return err
+	}
+	c := clusterOf(base, r)
+	c.say = say{os.Stdout}
 	if err := c.check(); err != nil {
 		return err
 	}
-	switch verb {
-	case "status":
-		return c.status(os.Stdout)
-	case "smoke":
-		return c.smoke()
-	case "node":
-		return c.nodeVerb(args)
-	case "apiserver":
-		return c.apiServerVerb(args)
-	case "controllers":
-		return c.controllersVerb(args)
-	case "token":
-		return c.tokenVerb(args)
-	case "kubelet", "containerd", "kube-proxy":
-		return c.restartVerb(verb, args)
+	if verb == "down" && running != "" {
+		c.dir = running // it may be one of before there were several releases
 	}
-	// These verbs take long and change much, so two must not run at the same time.
-	unlock, err := c.lock()
-	if err != nil {
-		return err
-	}
-	defer unlock()
+	return c.run(verb, args)
+}
+
+func (c cluster) run(verb string, args []string) error {
 	switch verb {
+	case "env":
+		fmt.Printf("export KUBECONFIG=%s\nexport MUSTER_KUBECTL=%s\nexport MUSTER_CLUSTER=%s\nexport MUSTER_AUDIT_LOG=%s\n", c.kubeconfig(), c.program("kubectl"), c.self(), c.auditLog())
+		return nil
 	case "up":
 		switch strings.Join(args, " ") {
 		case "--fast":
@@ -317,6 +329,20 @@ func runVerb(args []string) error {
 		return c.down(len(args) == 1)
 	case "load":
 		return c.load(args)
+	case "status":
+		return c.status(os.Stdout)
+	case "smoke":
+		return c.smoke()
+	case "node":
+		return c.nodeVerb(args)
+	case "apiserver":
+		return c.apiServerVerb(args)
+	case "controllers":
+		return c.controllersVerb(args)
+	case "token":
+		return c.tokenVerb(args)
+	case "kubelet", "containerd", "kube-proxy":
+		return c.restartVerb(verb, args)
 	}
 	return usageError{"unknown verb " + verb}
 }

@@ -256,7 +256,8 @@ func (r released) forget(t *testing.T) {
 	t.Helper()
 	for _, dir := range nodes() {
 		ctr := func(args ...string) string {
-			out, err := exec.CommandContext(t.Context(), "ctr", append([]string{"--address", filepath.Join(dir, "containerd.sock"), "--namespace", "k8s.io", "images"}, args...)...).CombinedOutput()
+			args = append([]string{"node", "exec", filepath.Base(dir), "ctr", "--address", filepath.Join(dir, "containerd.sock"), "--namespace", "k8s.io", "images"}, args...)
+			out, err := exec.CommandContext(t.Context(), os.Getenv("MUSTER_CLUSTER"), args...).CombinedOutput() // its ctr fits its containerd
 			require.NoError(t, err, "%s", out)
 			return string(out)
 		}

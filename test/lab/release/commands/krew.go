@@ -54,7 +54,7 @@ func kubectl(ctx context.Context, root string) (string, error) {
 	if found, err := exec.LookPath(kube.Path()); err == nil {
 		return found, nil
 	}
-	m := program.Module{Dir: filepath.Join(root, "test/lab/cluster/kube"), Path: "k8s.io/kubernetes", Name: "kubectl", Commands: []string{"cmd/kubectl"}}
+	m := program.Module{Dir: filepath.Join(root, "test/lab/cluster/kube/1.37"), Path: "k8s.io/kubernetes", Name: "kubectl", Commands: []string{"cmd/kubectl"}}
 	dir, err := m.Build(ctx)
 	return filepath.Join(dir, "kubectl"), err
 }
