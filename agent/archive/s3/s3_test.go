@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,12 +23,22 @@ import (
 
 // memory is a store in memory. It fails while broken is set.
 type memory struct {
+	mu      sync.Mutex
 	objects map[string][]byte
 	puts    int
 	broken  error
 }
 
+// fail sets the error of all later calls; nil: none.
+func (m *memory) fail(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.broken = err
+}
+
 func (m *memory) Put(_ context.Context, name string, body []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.puts++
 	if m.broken != nil {
 		return m.broken
@@ -37,18 +48,23 @@ func (m *memory) Put(_ context.Context, name string, body []byte) error {
 }
 
 func (m *memory) Get(_ context.Context, name string) (io.ReadCloser, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	return io.NopCloser(bytes.NewReader(m.objects[name])), m.broken
 }
 
 func (m *memory) List(_ context.Context, prefix string, each func(string, int64) error) error {
-	for _, name := range slices.Sorted(maps.Keys(m.objects)) {
+	m.mu.Lock()
+	objects, broken := maps.Clone(m.objects), m.broken // each may call the store
+	m.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(objects)) {
 		if strings.HasPrefix(name, prefix) {
-			if err := each(name, int64(len(m.objects[name]))); err != nil {
+			if err := each(name, int64(len(objects[name]))); err != nil {
 				return err
 			}
 		}
 	}
-	return m.broken
+	return broken
 }
 
 // run is a run that writes to dir: one attempt with some ranks.
@@ -206,13 +222,13 @@ func TestAStoreThatFails(t *testing.T) {
 	r := begin(t, dir, "one", 1)
 	_, err := NewMirror(t.Context(), store, dir)
 	require.ErrorIs(t, err, broken)
-	store.broken = nil
+	store.fail(nil)
 	m, err := NewMirror(t.Context(), store, dir)
 	require.NoError(t, err)
-	store.broken = broken
+	store.fail(broken)
 	r.write(0, "a\n")
 	require.ErrorIs(t, m.Pass(t.Context(), true), broken)
-	store.broken = nil
+	store.fail(nil)
 	require.NoError(t, m.Pass(t.Context(), true))
 	r.write(0, "b\n")
 	require.NoError(t, m.Pass(t.Context(), true))
