@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 func main() {
 	log.SetLogger(logr.Discard()) // silences controller-runtime
 	p := table.Program{Name: "gang", Build: build, Begin: begin}
-	for _, r := range rows() {
+	for _, r := range append(rows(), ownRows()...) {
 		p.Rows = append(p.Rows, table.Row{Key: r.key, What: r.what, Play: r.see})
 	}
 	p.Main()
@@ -66,7 +67,7 @@ func (r row) see(ctx context.Context, out string) (seen []string, err error) {
 
 // play runs a row, and removes everything that it created.
 func play(ctx context.Context, w *world) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(w.row.limit, 4*time.Minute))
 	defer cancel()
 	after := context.WithoutCancel(ctx)
 	if err := w.open(ctx); err != nil {
@@ -114,6 +115,7 @@ type row struct {
 	gpus   int           // number of GPUs of node1
 	module func() module // of the gang scheduler; nil: only the cluster's own scheduler
 	conf   string        // the scheduler's configuration, in testdata
+	limit  time.Duration // of the row; 0: 4 minutes
 	play   func(ctx context.Context, w *world) error
 	judge  func(w *world, samples []sample) error // nil: play checks everything
 }
