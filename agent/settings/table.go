@@ -163,7 +163,7 @@ func launching() []Setting {
 		{Name: "success", Kind: Text, Field: "success", Run: Use{framework, "decide the result by `RULE`: auto (by framework), all, any, ROLE or ROLE:INDEX", ""},
 			Join: Use{started, "decide the result by `RULE`: auto (by framework), all, any, ROLE or ROLE:INDEX", ""}, Submit: Use{what, "decide the result by `RULE`, as in agent run --success", ""}},
 		{Name: "dynamic-workers", Kind: Switch, Run: Use{framework, "tensorflow: sparse TF_CONFIG (only all ps and this worker), so workers may join or leave", ""}},
-		{Name: "output", First: true, Kind: Text, Run: Use{framework, "print lines with their rank (`tag`) or plain, or write PATH/rank-3.out and .err (dir=PATH), in a bucket with s3://BUCKET/PREFIX (default: tag; plain for one process; mpirun's unchanged)", ""}},
+		{Name: "output", First: true, Kind: Text, Run: Use{framework, "print lines with their rank (`tag`) or plain, or write files to dir=PATH or s3://BUCKET/PREFIX (default: tag; plain for one process; mpirun's unchanged)", ""}},
 		{Name: "only-ranks", Kind: Text, Run: Use{framework, "show only the output of `RANKS`, as in 0,2-3", ""}, Submit: Use{asRun, "show only the output of `RANKS`, as in 0,2-3", ""}},
 		{Name: "chdir", Kind: Text, Run: Use{framework, "run processes in `DIR` (default: the container's working directory)", ""}, Join: Use{started, "run processes in `DIR`", ""}},
 		{Name: "env", First: true, Kind: Repeated, Run: Use{framework, "set a variable for processes, as `NAME=VALUE`; repeatable", ""}, Join: Use{started, "set a variable for processes, as `NAME=VALUE`; repeatable", ""}},

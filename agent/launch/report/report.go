@@ -51,13 +51,17 @@ type Report struct {
 	Attempts []retry.Tried  `json:"attempts"` // in order
 	// Stopped are the ranks that were asked to end, by a signal or after a failure.
 	Stopped []StoppedRank `json:"stopped,omitempty"`
-	// Goodput is what the workers' time was spent on; nil: unknown.
-	Goodput goodput.Account `json:"goodput,omitempty"`
-
-	// Brief has the attempts of the run for the status of its job.
-	Brief event.Brief `json:"-"`
+	Story
 
 	took map[string]bool // names of the workers that took part
+}
+
+// Story is what the record of events says about the whole run.
+type Story struct {
+	// Goodput is what the workers' time was spent on; nil: unknown.
+	Goodput goodput.Account `json:"goodput,omitempty"`
+	// Brief has the attempts of the run for the status of its job.
+	Brief event.Brief `json:"-"`
 }
 
 // Checks are what was found before the ranks started, and what followed from it.

@@ -25,8 +25,8 @@ func TestSummary(t *testing.T) {
 			RunMS: 61000, Workers: 4, Sessions: 8, LinksHeld: 1, Redials: 3, Redialled: 2, GapsMS: []int64{20, 3400, 1}},
 		"ended after 0.0 s on 1 worker, exit code 76; 2 attempts, 1 worker lost, 1 link redialed, longest gap 0.2 s": {
 			Exit: 76, Workers: 1, Sessions: 1, Redials: 1, Redialled: 1, GapsMS: []int64{200}, Lost: []verdict.Lost{{Worker: "w", Cause: "x"}}, Attempts: make([]retry.Tried, 2)},
-		"finished in 100 s on 2 workers, exit code 0; 2 attempts, goodput 93.1%": {RunMS: 100000, Workers: 2, Attempts: make([]retry.Tried, 2), Goodput: goodput.Account{goodput.Productive: 186.2, goodput.Lost: 13.8}},
-		"ended after 100 s on 2 workers, exit code 3":                            {Exit: 3, RunMS: 100000, Workers: 2, Goodput: goodput.Account{goodput.Unknown: 200}},
+		"finished in 100 s on 2 workers, exit code 0; 2 attempts, goodput 93.1%": {RunMS: 100000, Workers: 2, Attempts: make([]retry.Tried, 2), Story: Story{Goodput: goodput.Account{goodput.Productive: 186.2, goodput.Lost: 13.8}}},
+		"ended after 100 s on 2 workers, exit code 3":                            {Exit: 3, RunMS: 100000, Workers: 2, Story: Story{Goodput: goodput.Account{goodput.Unknown: 200}}},
 	} {
 		require.Equal(t, want, r.Summary(false))
 	}
@@ -79,7 +79,7 @@ func TestLastWordsOfAttempts(t *testing.T) {
 		"\tTraceback\n\t  boom\n"+
 		"earlier attempt 1 (exit code 76): worker w-0 lost: evicted\n", string(text))
 
-	require.NoError(t, Report{Attempts: []retry.Tried{{Attempt: 0, Code: 3, Why: "boom"}, {Attempt: 1}}, Goodput: goodput.Account{goodput.Productive: 30, goodput.Lost: 10}}.LastWords(path, 0, "", ""))
+	require.NoError(t, Report{Attempts: []retry.Tried{{Attempt: 0, Code: 3, Why: "boom"}, {Attempt: 1}}, Story: Story{Goodput: goodput.Account{goodput.Productive: 30, goodput.Lost: 10}}}.LastWords(path, 0, "", ""))
 	text, err = os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "the command ended (exit code 0)\ngoodput 75.0%: productive 30.0 s, lost 10.0 s\nearlier attempt 0 (exit code 3): boom\n", string(text))
@@ -88,7 +88,7 @@ func TestLastWordsOfAttempts(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	brief.Take(event.Event{Time: at, Kind: event.RunStarted})
 	brief.Take(event.Event{Time: at.Add(9 * time.Second), Kind: event.AttemptEnded, Count: 3, Cause: "oom"})
-	r := Report{Attempts: []retry.Tried{{Code: 3, Why: "boom"}, {Attempt: 1}}, Goodput: goodput.Account{goodput.Productive: 30}, Brief: brief}
+	r := Report{Attempts: []retry.Tried{{Code: 3, Why: "boom"}, {Attempt: 1}}, Story: Story{Goodput: goodput.Account{goodput.Productive: 30}, Brief: brief}}
 	const events = "events from 2026-03-01T12:00:00Z: attempt-ended 9.0 code 3 oom\n"
 	require.NoError(t, r.LastWords(path, 3, "boom", ""))
 	text, err = os.ReadFile(path)
