@@ -74,8 +74,8 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-// TestReleasesShareNoState checks that each release has its own directories and programs, so that one does not read what
-// a newer one wrote, and that a cluster is found by its directory.
+// TestReleasesShareNoState checks that each release has its own directories and programs. So none reads what a newer one
+// wrote. A cluster is found by its directory.
 func TestReleasesShareNoState(t *testing.T) {
 	dirs, kubelets := map[string]bool{}, map[string]bool{}
 	for _, r := range releases() {

@@ -44,9 +44,9 @@ func nodes() []node {
 	}
 }
 
-// cluster is the state directory of a cluster. Its methods read and write only below dir, apart from what all releases
-// share below base (built programs, two images), the bridge, the iptables chain and the routes (network.go), and
-// cgroups (node.go).
+// cluster is the state directory of a cluster. Its methods read and write only below dir, with a few exceptions. All
+// releases share built programs and two images below base. The bridge, the iptables chain and the routes are in
+// network.go, and the cgroups in node.go.
 type cluster struct {
 	base    string
 	dir     string
