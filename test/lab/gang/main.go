@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"time"
@@ -27,10 +28,14 @@ func main() {
 	p.Main()
 }
 
-// build builds the schedulers.
+// build builds the schedulers of the rows that the command line selects.
 func build(ctx context.Context) error {
-	for _, m := range modules() {
-		if _, err := m.Build(ctx); err != nil {
+	only := flag.Lookup("rows").Value.String()
+	for _, r := range rows() {
+		if r.module == nil || !table.Asked(only, r.key) {
+			continue
+		}
+		if _, err := r.module().Build(ctx); err != nil {
 			return err
 		}
 	}
