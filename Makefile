@@ -395,8 +395,8 @@ BEFORE ?= v0.0.1
 AFTER  ?= v0.0.2
 
 .PHONY: e2e-gang
-e2e-gang: loaded ## run LaunchJobs under Volcano, coscheduling, Kueue, and none
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) gang
+e2e-gang: loaded ## run LaunchJobs under gang schedulers and none, or only ROWS=own,volcano
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) gang $(ROWS:%=-rows %)
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-kubeflow

@@ -1,5 +1,6 @@
 // Command gang runs LaunchJobs under real gang schedulers, on the cluster of
-// test/lab/cluster: Volcano, the coscheduling plugin of scheduler-plugins, and Kueue.
+// test/lab/cluster: Volcano, the coscheduling plugin of scheduler-plugins, Kueue, and
+// Kubernetes' own.
 //
 //	eval "$(go -C test/lab/cluster run . env)"
 //	test/lab/run gang              all rows
@@ -23,6 +24,9 @@
 // schedulers, the kubelet and quotas count them.
 //
 // # Rows
+//
+// Rows of Kubernetes' own gangs (own.go) exist only where the cluster serves PodGroup v1beta1, from
+// Kubernetes 1.37 on.
 //
 // Each row (main.go) has a namespace of its own and the controller of images/deploy, and
 // defines what must be observed. The state of pods and jobs in the API server is
