@@ -395,7 +395,7 @@ BEFORE ?= v0.0.1
 AFTER  ?= v0.0.2
 
 .PHONY: e2e-gang
-e2e-gang: loaded ## run LaunchJobs under gang schedulers and none, or only ROWS=own,volcano
+e2e-gang: loaded ## run LaunchJobs under gang schedulers: ROWS=own,volcano [all]
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) gang $(ROWS:%=-rows %)
 	@$(GO) run ./test/suite check
 
