@@ -250,7 +250,7 @@ func TestParse(t *testing.T) {
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
 	}
-	for _, text := range []string{"", "logs", "s3:", "s3://", "s3:///a", "http://logs/a", "s3://u@logs/a", "s3://logs?a", "s3://logs#a", "s3://%"} {
+	for _, text := range []string{"", "logs", "s3:", "s3://", "s3:///a", "http://logs/a", "s3://u@logs/a", "s3://logs?a", "s3://logs#a", "s3://%", "s3://b", "s3://a..b", "s3://198.18.0.1/a"} {
 		_, err := Parse(text)
 		require.Error(t, err, text)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
 )
 
 // Store is where pieces are kept. Names have no prefix, and slashes between their parts.
@@ -36,6 +37,9 @@ func Parse(text string) (Target, error) {
 		return Target{}, err
 	case u.Scheme != "s3" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
 		return Target{}, fmt.Errorf("%s: want s3://BUCKET/PREFIX", text)
+	}
+	if err := s3utils.CheckValidBucketName(u.Host); err != nil { // a store would be asked about it again and again
+		return Target{}, fmt.Errorf("%s: %w", text, err)
 	}
 	return Target{u.Host, strings.Trim(path.Clean("/"+u.Path), "/")}, nil
 }
