@@ -1,12 +1,15 @@
 package s3
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,7 +51,7 @@ type sent struct {
 }
 
 // NewMirror returns a Mirror for the run in dir. It continues after the pieces that are in the store.
-// The caller must call Close.
+// The caller must call Close. The error is fs.ErrNotExist if the run has not begun to write.
 func NewMirror(ctx context.Context, store Store, dir string) (*Mirror, error) {
 	index, err := os.Open(filepath.Join(dir, archive.IndexName))
 	if err != nil {
@@ -57,7 +60,7 @@ func NewMirror(ctx context.Context, store Store, dir string) (*Mirror, error) {
 	m := &Mirror{store: store, dir: dir, index: index, known: map[string]bool{}, sent: map[string]sent{}}
 	err = m.list()
 	if err == nil && m.name == "" {
-		err = fmt.Errorf("%s: not an index of output", index.Name())
+		err = nameless(index)
 	}
 	if err == nil {
 		err = m.store.List(ctx, m.name+"/", func(name string, size int64) error {
@@ -71,6 +74,16 @@ func NewMirror(ctx context.Context, store Store, dir string) (*Mirror, error) {
 		return nil, errors.Join(err, index.Close())
 	}
 	return m, nil
+}
+
+// nameless returns why an index does not name its run. Until its first line is complete, the run has not begun to
+// write, and the error is fs.ErrNotExist.
+func nameless(index *os.File) error {
+	_, err := bufio.NewReader(io.NewSectionReader(index, 0, math.MaxInt64)).ReadSlice('\n')
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s has no line yet: %w", index.Name(), fs.ErrNotExist)
+	}
+	return fmt.Errorf("%s: not an index of output", index.Name())
 }
 
 // partOf splits the name of an object of a run into its file and its offset.

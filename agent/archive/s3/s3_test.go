@@ -258,3 +258,15 @@ func TestParse(t *testing.T) {
 	_, err := Target{"logs", ""}.Open(Server{Endpoint: "ftp://x"})
 	require.ErrorContains(t, err, "want a URL")
 }
+
+// TestAnIndexThatBegins checks that an index without a complete line is that of a run that has not begun to write, and
+// that a file with other lines is none.
+func TestAnIndexThatBegins(t *testing.T) {
+	for text, begins := range map[string]bool{"": true, `{"kind":"ru`: true, "hello\n": false} {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, archive.IndexName), []byte(text), 0o600))
+		_, err := NewMirror(t.Context(), &memory{}, dir)
+		require.Error(t, err)
+		require.Equal(t, begins, errors.Is(err, os.ErrNotExist), "%q: %v", text, err)
+	}
+}
