@@ -166,7 +166,7 @@ lint: fresh prose ## check prose, golangci-lint, go vet, and generated files
 	$(GO) vet -tags mpi,care ./test/fake
 	$(GO) vet -tags mpi,polls ./test/fake
 	$(GO) vet -tags e2e,care ./test/e2e
-	$(GO) vet -tags pypi ./test/suite/pipelines
+	$(GO) vet -tags pypi ./test/suite/pipelines ./agent/controller/progress
 	GOOS=darwin $(GO) vet ./cmd/...
 	GOOS=windows $(GO) vet ./cmd/launcher
 
@@ -295,7 +295,7 @@ test: deps lint unit fake-part ## all tests without a cluster: lint, unit, a fif
 # Every suite. Suites that need an idle machine come last.
 NIGHTLY := lint unit fake below fake-cells fake-held fake-pauses fake-polls fake-culprit care killed conform errno pid1 fault skew model convert size \
 	e2e preflight e2e-convert e2e-install e2e-release release-check e2e-care e2e-fault e2e-python e2e-paste e2e-examples e2e-pipelines e2e-gang e2e-kubeflow heal frameworks e2e-scale timeline \
-	s3 soak stall fuzz traces fake-speed rules-cost bench
+	s3 huggingface soak stall fuzz traces fake-speed rules-cost bench
 
 .PHONY: nightly
 nightly: ## run suites that have not passed here; summary in out/nightly
@@ -415,6 +415,13 @@ e2e-scale: loaded ## measure 20 launches of 20 workers, and 200 jobs on kwok
 pipelines: ## compile the component with the SDKs 1.8 and 2 (PyPI)
 	@sh test/lab/frameworks/deps.sh --ci
 	$(GO) test -count=1 -tags pypi -timeout 10m ./test/suite/pipelines
+
+$(OUT)/huggingface-venv:
+	@python3 -m venv $@ && $@/bin/pip install -q 'transformers==5.24.*'
+
+.PHONY: huggingface
+huggingface: $(OUT)/huggingface-venv ## take reports of Hugging Face's own callback (PyPI)
+	MUSTER_PYTHON=$(OUT)/huggingface-venv/bin/python $(GO) test -count=1 -tags pypi -run '^TestHuggingFace$$' ./agent/controller/progress
 
 .PHONY: e2e-pipelines
 e2e-pipelines: loaded pipelines ## make pipelines, and the component's container in pods
