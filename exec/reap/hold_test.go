@@ -79,11 +79,12 @@ func TestDrainKillsStuckLaunchers(t *testing.T) {
 	}
 	r := running(t)
 	orted := anOrted(t)
-	const rank = `RANK=3 bash -c "trap \"echo rank ends; exit 0\" TERM; echo ready; while :; do read -t 0.1 x <&3; done" & `
+	trapped := filepath.Join(t.TempDir(), "trapped") // TERM may come as soon as "ready" is printed
+	rank := `RANK=3 bash -c "trap \"echo rank ends; exit 0\" TERM; : >` + trapped + `; while :; do read -t 0.1 x <&3; done" & `
 	for name, c := range map[string]struct {
 		line, says string
 	}{
-		"after its rank has ended": {`exec 3<&0; ` + rank + `trap "" TERM; wait; while :; do read y <&3; done`, "rank ends\n"},
+		"after its rank has ended": {`exec 3<&0; ` + rank + `trap "" TERM; until test -e ` + trapped + `; do :; done; echo ready; wait; while :; do read y <&3; done`, "rank ends\n"},
 		"without a rank":           {`trap "" TERM; echo ready; while :; do read y; done`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
