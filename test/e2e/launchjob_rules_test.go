@@ -163,10 +163,10 @@ func TestLaunchJobMistakes(t *testing.T) {
 		"clean pods":                {func(o map[string]any) { at(o, "spec")["runPolicy"] = map[string]any{"cleanPodPolicy": "Some"} }, `supported values: "None", "Running", "All"`},
 		"deadline":                  {func(o map[string]any) { at(o, "spec")["runPolicy"] = map[string]any{"activeDeadlineSeconds": 0} }, "spec.runPolicy.activeDeadlineSeconds"},
 		"delivery":                  {func(o map[string]any) { at(o, "spec")["agent"] = map[string]any{"delivery": "mail"} }, `supported values: "baked", "init", "imageVolume"`},
-		"gang":                      {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "yarn"} }, `supported values: "none", "volcano"`},
+		"gang":                      {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "yarn"} }, `supported values: "none", "auto", "volcano"`},
 		"queue":                     {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "kueue"} }, "gang.backend kueue requires gang.queue"},
 		"queue without a gang": {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "none", "queue": "x"} },
-			"gang.queue works only with gang.backend volcano or kueue"},
+			"gang.queue works only with gang.backend volcano, kueue or auto"},
 		"a scheduler without a gang": {func(o map[string]any) {
 			at(o, "spec")["gang"] = map[string]any{"backend": "none", "schedulerName": "mine"}
 		}, "gang.backend none cannot be used with"},
