@@ -11,8 +11,8 @@ import (
 // PodGroupScheduled, 1.37 reports PodGroupInitiallyScheduled, and Kueue reports QuotaReserved.
 var waits = []any{"PodGroupScheduled", "PodGroupInitiallyScheduled", "QuotaReserved"}
 
-// Says returns why a gang waits, in its scheduler's words, or "" if it does not. The newest condition
-// counts: Volcano leaves both of its conditions True, in their old places.
+// Says returns why a gang waits, in its scheduler's words, or "" if it does not. Volcano leaves both of
+// its conditions True, in their old places, so the newest condition decides.
 func Says(u *unstructured.Unstructured) (why string) {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	newest := ""

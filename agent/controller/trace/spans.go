@@ -147,8 +147,8 @@ func (s *spans) take(e *v1alpha1.TimelineEvent) {
 	}
 }
 
-// merged returns the events of an old record, and those that a new one has in addition: the new one may leave
-// out old attempts.
+// merged returns the events of an old record and the additional events of a new one. The new record may leave out
+// old attempts.
 func merged(old, now *v1alpha1.Timeline) (all []v1alpha1.TimelineEvent) {
 	if old != nil {
 		all = slices.Clone(old.Events)

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// patience is how long the bucket is checked without a word.
-	patience = 3 * time.Second
-	// ownName begins the lines of the program, and hintMark those that say what to do. It writes a line and its
-	// hint at once.
+	// quietTime is how long the bucket is checked without a word.
+	quietTime = 3 * time.Second
+	// ownName is the prefix of the program's messages, and hintMark that of its hints. The program writes a message
+	// and its hint together.
 	ownName  = "agent-exporter: "
 	hintMark = "hint: "
 )
@@ -42,7 +42,7 @@ func Check(ctx context.Context, c Config) error {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = proc.SignalGroup(syscall.SIGKILL) })
 	defer stop()
-	slow := time.AfterFunc(patience, func() { c.Voice.Say("waiting for the server of %s to answer", c.To) })
+	slow := time.AfterFunc(quietTime, func() { c.Voice.Say("waiting for the server of %s to answer", c.To) })
 	defer slow.Stop()
 	text, err := io.ReadAll(said) // the program's own errors are short
 	code := proc.Status().Code
