@@ -95,13 +95,15 @@ func TestAStragglerIsNamedOnce(t *testing.T) {
 // still has its straggler named.
 func TestAStragglerOfAnUnknownPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, said := slowed(t, func(ctx context.Context) map[int]straggler.Place {
-			<-ctx.Done()
+		answer := make(chan struct{})
+		s, said := slowed(t, func(context.Context) map[int]straggler.Place {
+			<-answer
 			return nil
 		})
 		s.race(t, 65, 1500*time.Millisecond)
 		require.Empty(t, said.String())
 		s.lateStragglers()
+		close(answer)
 		require.Equal(t, "agent: rank 2 is 50 % slower than the median of 5 ranks: 1.50 s a step, median 1.00 s\n", said.String())
 		s.lateStragglers()
 		require.Len(t, s.Stragglers, 1)
