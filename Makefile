@@ -184,7 +184,7 @@ unit: ## run unit tests and fuzz seeds with the race detector
 	MUSTER_OUT=$(OUT) $(GO) test -count=1 -race -p $(PACKAGES) -timeout 10m ./...
 	MUSTER_OUT=$(OUT) $(GO) -C test/lab test -count=1 -race -timeout 10m ./...
 	MUSTER_OUT=$(OUT) $(GO) test -count=1 -run '$(UNRACED_TESTS)' $(UNRACED:%=./%)
-	@for key in lost wrong zombies; do $(GO) run ./test/suite record --name "20,000 forks 8 wide: own exit statuses $$key" \
+	@for key in lost wrong zombies; do $(GO) run ./test/suite record --name "5,000 forks 8 wide: own exit statuses $$key" \
 		--log raw/reap.json#$$key --op == --bar 0 --command 'make test' || exit 1; done
 
 .PHONY: fake

@@ -5,9 +5,10 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // bin is the path of the agent, which is built once, with the race detector if $MUSTER_RACE is set.
@@ -29,12 +30,12 @@ func buildAndRun(m *testing.M) (int, error) {
 	}
 	defer os.RemoveAll(dir)
 	bin = filepath.Join(dir, "agent")
-	race := "-race=false"
+	var flags []string
 	if os.Getenv("MUSTER_RACE") != "" {
-		race = "-race"
+		flags = append(flags, "-race")
 	}
-	if out, err := exec.Command("go", "build", race, "-o", bin, ".").CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("build agent: %w\n%s", err, out)
+	if err := program.Own(dir, flags, "agent"); err != nil {
+		return 0, err
 	}
 	return m.Run(), nil
 }

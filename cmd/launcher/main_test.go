@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // bin is the directory of the real binaries, agent, agent-launcher and agent-exporter, which are built once.
@@ -50,15 +52,12 @@ func buildAndRun(m *testing.M) (int, error) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return 0, err
 	}
-	race := "-race=false"
+	flags := []string{"-ldflags=-s -w -X " + module + "exec/build.release=" + release}
 	if os.Getenv("MUSTER_RACE") != "" {
-		race = "-race"
+		flags = append(flags, "-race")
 	}
-	for name, pkg := range map[string]string{"agent": "../agent", "agent-launcher": ".", "agent-exporter": "../exporter"} {
-		out, err := osexec.Command("go", "build", race, "-ldflags=-X "+module+"exec/build.release="+release, "-o", filepath.Join(dir, name), pkg).CombinedOutput()
-		if err != nil {
-			return 0, fmt.Errorf("build %s: %w\n%s", name, err, out)
-		}
+	if err := program.Own(dir, flags, "agent", "agent-launcher", "agent-exporter"); err != nil {
+		return 0, err
 	}
 	bin = dir
 	return m.Run(), nil

@@ -121,7 +121,7 @@ func TestNothingIsLost(t *testing.T) {
 	}
 	n, err := strconv.ParseInt(os.Getenv("REAP_TEST_FORKS"), 10, 64)
 	if err != nil {
-		n = 20_000
+		n = 5_000
 	}
 	l := forks(t, n, 8)
 	if dir := os.Getenv("MUSTER_OUT"); dir != "" {

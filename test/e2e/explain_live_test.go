@@ -5,7 +5,6 @@ package e2e
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // stubborn makes a container that is slow to end, and is not a worker yet. Its launcher keeps waiting while
@@ -250,12 +250,9 @@ func requireBothLaunchers(t *testing.T, s *space, e ended, launchers ...string) 
 // container that waits for it.
 func TestExplainIncompatible(t *testing.T) {
 	t.Parallel()
-	next := filepath.Join(t.TempDir(), "agent")
-	build := exec.Command("go", "build", "-tags", "muster_proto_next", "-ldflags", "-s -w", "-o", next, "../../cmd/agent")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, string(out))
-	binary, err := os.ReadFile(next)
+	dir := t.TempDir()
+	require.NoError(t, program.Own(dir, []string{"-tags=grpcnotrace,muster_proto_next"}, "agent"))
+	binary, err := os.ReadFile(filepath.Join(dir, "agent"))
 	require.NoError(t, err)
 
 	s := newSpace(t)

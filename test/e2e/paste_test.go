@@ -19,16 +19,14 @@ import (
 
 	"github.com/musterhq/muster/test/suite/kube"
 	"github.com/musterhq/muster/test/suite/page"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // agentDir builds the agent from this checkout, for the pasted commands.
 func agentDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, path := range map[string]string{"agent": "agent", "agent-launcher": "launcher", "agent-exporter": "exporter"} {
-		out, err := exec.CommandContext(t.Context(), "go", "build", "-tags", "grpcnotrace", "-o", filepath.Join(dir, name), "../../cmd/"+path).CombinedOutput()
-		require.NoError(t, err, "%s", out)
-	}
+	require.NoError(t, program.Own(dir, nil, "agent", "agent-launcher", "agent-exporter"))
 	return dir
 }
 

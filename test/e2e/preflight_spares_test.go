@@ -15,18 +15,18 @@ import (
 
 	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // TestPreflightSparesFake measures what a spare adds to a launch on 20 fake workers, one of which fails a check. Each
 // launch has a partner in which the same check passes.
 func TestPreflightSparesFake(t *testing.T) {
-	dir, program := t.TempDir(), cli(t)
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(filepath.Dir(program), "agent"), "../../cmd/agent").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	dir, launcher := t.TempDir(), cli(t)
+	require.NoError(t, program.Own(filepath.Dir(launcher), nil, "agent"))
 	launch := func(bad string) (seconds float64, r report.Report) {
 		path := filepath.Join(dir, "report.json")
 		began := time.Now()
-		out, err := exec.CommandContext(t.Context(), program, "run", "--fake=20", "--spares=2", "--framework=plain", "--preflight=fail",
+		out, err := exec.CommandContext(t.Context(), launcher, "run", "--fake=20", "--spares=2", "--framework=plain", "--preflight=fail",
 			"--preflight-command=test $MUSTER_WORKER != "+bad, "--report="+path, "--", "true").CombinedOutput()
 		seconds = time.Since(began).Seconds()
 		require.NoError(t, err, "%s", out)

@@ -21,15 +21,15 @@ import (
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // cli builds agent-launcher, as users have it on their own machines.
 func cli(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "agent-launcher")
-	out, err := exec.Command("go", "build", "-tags", "grpcnotrace", "-o", path, "../../cmd/launcher").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return path
+	dir := t.TempDir()
+	require.NoError(t, program.Own(dir, nil, "agent-launcher"))
+	return filepath.Join(dir, "agent-launcher")
 }
 
 // typed is the result of a command line.

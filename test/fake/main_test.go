@@ -18,6 +18,7 @@ import (
 
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/proc"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // bin is the directory of agent and agent-launcher. programs is the directory of the compiled MPI programs,
@@ -122,16 +123,8 @@ func mpi4pyMPICH() string {
 }
 
 func build(dir string) error {
-	root, err := figure.Root()
-	if err != nil {
+	if err := program.Own(dir, nil, "agent", "agent-launcher"); err != nil {
 		return fmt.Errorf("$MUSTER_BIN is not set: %w", err)
-	}
-	for name, pkg := range map[string]string{"agent": "./cmd/agent", "agent-launcher": "./cmd/launcher"} {
-		cmd := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", filepath.Join(dir, name), pkg)
-		cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("build %s: %w\n%s", name, err, out)
-		}
 	}
 	return nil
 }

@@ -26,8 +26,8 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/test/contract"
-	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/proc"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // agent is the path of the built binary.
@@ -62,19 +62,13 @@ func prepared(m *testing.M) (code int, err error) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return 1, err
 	}
-	root, err := figure.Root()
-	if err != nil {
-		return 1, err
-	}
 	agent = filepath.Join(dir, "agent")
-	cmd := exec.Command("go", "build", "-o", agent, "./cmd/agent")
-	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	var flags []string
 	if os.Getenv(raceEnv) != "" {
-		cmd.Args = append(cmd.Args[:2:2], "-race", "-o", agent, "./cmd/agent")
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+		flags = append(flags, "-race")
 	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("build agent: %w\n%s", err, out)
+	if err := program.Own(dir, flags, "agent"); err != nil {
+		return 1, err
 	}
 	return m.Run(), nil
 }

@@ -21,8 +21,8 @@ import (
 
 	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/exec/names"
-	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/proc"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // within are the pairs that must work. The last pair shows that these tests do not depend on the skew.
@@ -150,23 +150,12 @@ func prepared(m *testing.M) (code int, err error) {
 // build builds both binaries with the flags of `make build`, so that packages that do not differ are not compiled
 // again.
 func (r release) build() error {
-	root, err := figure.Root()
-	if err != nil {
-		return err
-	}
 	tags := "grpcnotrace"
 	if r.tag != "" {
 		tags += "," + r.tag
 	}
-	for name, pkg := range map[string]string{"agent": "./cmd/agent", "agent-launcher": "./cmd/launcher"} {
-		cmd := exec.Command("go", "build", "-trimpath", "-tags", tags, "-ldflags", "-s -w -X github.com/musterhq/muster/exec/build.release="+r.version,
-			"-o", r.path(name), pkg)
-		cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("build %s %s: %w\n%s", name, r.version, err, out)
-		}
-	}
-	return nil
+	flags := []string{"-tags=" + tags, "-ldflags=-s -w -X github.com/musterhq/muster/exec/build.release=" + r.version}
+	return program.Own(filepath.Dir(r.path("agent")), flags, "agent", "agent-launcher")
 }
 
 func (r release) path(name string) string { return filepath.Join(built, r.version, name) }

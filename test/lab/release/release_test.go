@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // requireCode checks the exit code of err.
@@ -37,11 +38,9 @@ func TestUsage(t *testing.T) {
 // TestSBOM checks that the document has all data that the linker put into a binary, and that the
 // same binary yields the same document.
 func TestSBOM(t *testing.T) {
-	root, err := figure.Root()
-	require.NoError(t, err)
-	binary := filepath.Join(t.TempDir(), "agent")
-	_, err = output(t.Context(), root, "go", "build", "-trimpath", "-o", binary, "./cmd/agent")
-	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, program.Own(dir, nil, "agent"))
+	binary := filepath.Join(dir, "agent")
 	require.NoError(t, run(t.Context(), []string{"sbom", binary}))
 	text, err := os.ReadFile(binary + ".cdx.json")
 	require.NoError(t, err)

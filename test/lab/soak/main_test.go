@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // bin is the directory of agent and agent-launcher.
@@ -70,12 +71,8 @@ func prepared(m *testing.M) (int, error) {
 		return 1, err
 	}
 	defer os.RemoveAll(dir)
-	for name, pkg := range map[string]string{"agent": "./cmd/agent", "agent-launcher": "./cmd/launcher"} {
-		cmd := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-o", filepath.Join(dir, name), pkg)
-		cmd.Dir, cmd.Env = filepath.Join("..", "..", ".."), append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return 1, fmt.Errorf("build %s: %w\n%s", name, err, out)
-		}
+	if err := program.Own(dir, nil, "agent", "agent-launcher"); err != nil {
+		return 1, err
 	}
 	bin = dir
 	return m.Run(), nil
