@@ -58,7 +58,8 @@ func NewChanges(r prometheus.Registerer) (*Changes, error) {
 
 // Count counts what the new status of a job reports and the old one did not.
 func (c *Changes) Count(namespace string, old, status v1alpha1.LaunchJobStatus, pods []history.Pod) {
-	c.spend(namespace, old.Spent, status.Spent)
+	label := c.label(namespace)
+	c.spend(label, old.Spent, status.Spent)
 	if status.CompletionTime != nil && old.CompletionTime == nil {
 		c.jobs.WithLabelValues(status.Phase).Inc()
 	}
@@ -78,8 +79,9 @@ func (c *Changes) Count(namespace string, old, status v1alpha1.LaunchJobStatus, 
 	c.phase.WithLabelValues(phaseStarting).Observe(max(0, started.Sub(scheduled).Seconds()))
 }
 
-// spend counts the time that a status has more than the old one. Classes of another release are unknown.
-func (c *Changes) spend(namespace string, old, spent []v1alpha1.TimeSpent) {
+// spend counts the time that a status has more than the old one. Classes of another release are unknown. label is that of
+// the job's namespace.
+func (c *Changes) spend(label string, old, spent []v1alpha1.TimeSpent) {
 	before := map[string]int64{}
 	for _, one := range old {
 		before[one.Class] = one.Seconds
@@ -90,12 +92,13 @@ func (c *Changes) spend(namespace string, old, spent []v1alpha1.TimeSpent) {
 			class = string(goodput.Unknown)
 		}
 		if seconds := one.Seconds - before[one.Class]; seconds > 0 {
-			c.spent.WithLabelValues(class, c.label(namespace)).Add(float64(seconds))
+			c.spent.WithLabelValues(class, label).Add(float64(seconds))
 		}
 	}
 }
 
-// label returns the value of the label for a namespace.
+// label returns the value of the label for a namespace. The series of a new one begin at 0, long before its first launcher
+// ends: a rate would not see a counter's first value.
 func (c *Changes) label(namespace string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,6 +107,9 @@ func (c *Changes) label(namespace string) string {
 			return Other
 		}
 		c.namespaces[namespace] = true
+		for _, about := range goodput.Table() {
+			c.spent.WithLabelValues(string(about.Class), namespace)
+		}
 	}
 	return namespace
 }

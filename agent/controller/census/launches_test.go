@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/goodput"
 )
 
 // spentOn returns a status with this time.
@@ -48,12 +49,20 @@ func TestGoodputCountsOnce(t *testing.T) {
 	require.EqualValues(t, 7, of(c, "unknown", "lab"), "a class of another release")
 }
 
+// TestGoodputBeginsAtZero checks that Prometheus sees a namespace's series before they have a value.
+func TestGoodputBeginsAtZero(t *testing.T) {
+	c, err := NewChanges(prometheus.NewPedanticRegistry())
+	require.NoError(t, err)
+	c.Count("lab", v1alpha1.LaunchJobStatus{}, v1alpha1.LaunchJobStatus{Phase: v1alpha1.PhaseWaiting}, nil)
+	require.Equal(t, len(goodput.Table()), testutil.CollectAndCount(c.spent))
+}
+
 func TestGoodputHasFewNamespaces(t *testing.T) {
 	c, err := NewChanges(prometheus.NewPedanticRegistry())
 	require.NoError(t, err)
 	for i := range mostNamespaces + 50 {
 		c.Count(fmt.Sprint("ns-", i), v1alpha1.LaunchJobStatus{}, spentOn(1, 0), nil)
 	}
-	require.Equal(t, mostNamespaces+1, testutil.CollectAndCount(c.spent))
+	require.Equal(t, mostNamespaces*len(goodput.Table())+1, testutil.CollectAndCount(c.spent))
 	require.EqualValues(t, 50, testutil.ToFloat64(c.spent.WithLabelValues("productive", Other)))
 }
