@@ -63,6 +63,11 @@ func TestEveryPanelHasData(t *testing.T) {
 	has("after the first attempt", `muster_attempts_total{cause="failed"} > 0`)
 	_, _ = kube.Kubectl(ctx, space, nil, "exec", "panels-worker-0", "--", "sh", "-c", `kill $(grep -lz "^attach$" /proc/[0-9]*/cmdline | cut -d/ -f3)`)
 	has("after a lost link", `muster_link_redial_seconds_count > 0`)
+	short := job(t)
+	short.Name = "short"
+	short.Spec.Launcher.Template.Spec.Containers[0].Command = []string{"true"}
+	require.NoError(t, kube.Apply(ctx, space, short))
+	has("after a job that has ended", "muster_jobs_goodput_seconds_total > 0")
 	time.Sleep(20 * time.Second) // a rate needs several samples
 	for name, rows := range map[string][]row{"fleet": fleet(), "job": one()} {
 		for _, r := range rows {

@@ -40,6 +40,8 @@ func fleet() []row {
 				[]query{{`histogram_quantile(0.5, sum by (le, phase) (rate(muster_job_launch_seconds_bucket[1h])))`, "{{phase}}"}}},
 			{"Launch: the slowest twentieth", "The same for the 95th percentile.", lines, "s",
 				[]query{{`histogram_quantile(0.95, sum by (le, phase) (rate(muster_job_launch_seconds_bucket[1h])))`, "{{phase}}"}}},
+			{"Time of all workers by class", "What the time of all workers was spent on, of launchers that have ended: seconds in each hour.", stacked, "s",
+				[]query{{`sum by (class) (increase(muster_jobs_goodput_seconds_total[1h])) > 0`, "{{class}}"}}},
 		}},
 		{"Controller", []panel{
 			{"Leader", "1: a replica leads.", single, "short", []query{{`max(leader_election_master_status{name="muster-controller"})`, "leader"}}},
