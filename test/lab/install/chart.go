@@ -18,6 +18,8 @@ func edits() []edit {
 			"{{- if not .Values.metrics }}\n        - --metrics-addr=0\n{{- end }}\n" + served("        - --serve-kubeflow={{ .Values.serveKubeflow }}\n")},
 		{"        - --progress-addr=:8443\n", ifProgress + "        - --progress-addr=:8443\n{{- end }}\n"},
 		{"namespace: muster-system", "namespace: {{ .Release.Namespace }}"},
+		{"          value: ghcr.io/musterhq/muster-agent:dev\n", "          value: ghcr.io/musterhq/muster-agent:dev\n" +
+			"        {{- with .Values.env }}\n        {{- toYaml . | nindent 8 }}\n        {{- end }}\n"},
 		{"ghcr.io/musterhq/muster-controller:dev", image("controller")},
 		{"ghcr.io/musterhq/muster-agent:dev", image("agent")},
 		{"        ports:\n        - containerPort: 8080\n          name: metrics\n        - containerPort: 8443\n          name: progress\n",

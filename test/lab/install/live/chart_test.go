@@ -65,6 +65,9 @@ func TestValues(t *testing.T) {
 	require.Contains(t, out, "namespaceSelector: {matchNames: [\"a\",\"b\"]}\n")
 	require.NotContains(t, out, "--progress-addr", "token reviews are a right for the whole cluster")
 	require.NotContains(t, out, "8443")
+	out, err = template("--set=env[0].name=OTEL_EXPORTER_OTLP_ENDPOINT,env[0].value=http://collector:4318")
+	require.NoError(t, err, out)
+	require.Contains(t, out, "        - name: OTEL_EXPORTER_OTLP_ENDPOINT\n          value: http://collector:4318\n")
 	out, err = template("--set=serveKubeflow=dry-run,namespaces={a,b}")
 	require.NoError(t, err, out)
 	require.Contains(t, out, "- --serve-kubeflow=dry-run\n")
@@ -86,6 +89,7 @@ func TestValues(t *testing.T) {
 		"namespaces=a":                "got string, want array",
 		"serveKubeflow=maybe":         "value must be one of",
 		"replicas=two":                "got string, want integer",
+		"env[0].value=x":              "missing property 'name'",
 		"resources.limit.memory=1Gi":  "additional properties 'limit' not allowed",
 	} {
 		out, err = template("--set=" + set)
