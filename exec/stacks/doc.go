@@ -35,7 +35,9 @@
 // time is over. A debugger that is killed between its SIGSTOP and its wait leaves the process
 // stopped, so the process then gets SIGCONT, unless it was stopped before.
 //
-// py-spy reads memory and does not stop the process. eu-stack stops one thread at a time, while it
+// py-spy reads memory and does not stop the process. A process that calls execve(2) while eu-stack
+// attaches is ended by a SIGTRAP. So eu-stack is not used for shells, nor for a process that has
+// just started. For others a gap of milliseconds is left. eu-stack stops one thread at a time, while it
 // walks that thread's stack. gdb stops all threads while it reads the symbols of all libraries;
 // [Outside.Slow] must allow it.
 //

@@ -37,6 +37,7 @@ type program struct {
 	name   string
 	python bool // it supports only Python, and prints Python frames
 	holds  bool // it stops the process for a while
+	traps  bool // a process that calls execve(2) while it attaches dies of SIGTRAP
 	slow   bool
 	sign   string // text that any output with a stack contains
 	args   func(pid string) []string
@@ -47,7 +48,7 @@ var programs = []program{
 	{name: "py-spy", python: true, sign: "\nThread ", args: func(pid string) []string {
 		return []string{"dump", "--nonblocking", "--full-filenames", "--pid", pid}
 	}},
-	{name: "eu-stack", holds: true, sign: "\n#0 ", args: func(pid string) []string {
+	{name: "eu-stack", holds: true, traps: true, sign: "\n#0 ", args: func(pid string) []string {
 		return []string{"-m", "-s", "-p", pid}
 	}},
 	{name: "gdb", holds: true, slow: true, sign: "\n#0 ", args: func(pid string) []string {
@@ -135,6 +136,8 @@ func (o Outside) choose(p reap.Proc) (c choice) {
 			return choice{why: "; " + one.name + ": " + refusal}
 		case one.holds && status.tracer != "0":
 			left = append(left, one.name+": another program traces it")
+		case one.traps && mayExec(p) != "":
+			left = append(left, one.name+": "+mayExec(p))
 		case one.slow && !o.Slow:
 			c.slow, left = true, append(left, one.name+": only `agent stacks` asks it")
 		default:
@@ -178,6 +181,27 @@ func (o Outside) ask(ctx context.Context, p reap.Proc, c choice, why string) Sta
 		why += "; " + one.name + ": " + r.why
 	}
 	return Stack{Why: why + c.why, OnRequest: c.slow}
+}
+
+// soon is how old a process must be at least for a program that traps. Wrappers such as env and numactl, and
+// children between fork(2) and execve(2), are younger.
+const soon = time.Second
+
+// shells are programs that often end with an execve(2), however old they are.
+var shells = []string{"sh", "ash", "bash", "busybox", "dash", "ksh", "mksh", "zsh"}
+
+// mayExec says why a process may call execve(2) at any moment, or returns "" if that is unlikely. PTRACE_ATTACH, without
+// PTRACE_O_TRACEEXEC, makes the kernel send a SIGTRAP after execve(2) (ptrace(2)). eu-stack passes that signal on to the
+// process, whose new program does not catch it.
+func mayExec(p reap.Proc) string {
+	exe, _ := os.Readlink("/proc/" + strconv.Itoa(p.PID) + "/exe")
+	switch {
+	case p.Age() < soon:
+		return "the process has just started"
+	case slices.Contains(shells, filepath.Base(exe)) || exe == "" && slices.Contains(shells, p.Comm):
+		return "not used for a shell, which may start its program at any time"
+	}
+	return ""
 }
 
 // runsPython reports whether a process is Python, by its names.

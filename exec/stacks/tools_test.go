@@ -53,14 +53,23 @@ func outside(t *testing.T, slow bool, limit time.Duration, procs ...reap.Proc) [
 	return stacks.Outside{Reaper: r, Slow: slow}.Take(within, procs)
 }
 
-func native(t *testing.T) reap.Proc {
-	return begin(t, &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", "echo on; read nothing < /dev/zero"}, Env: []string{"PATH=/nowhere"}})
+// native starts a program that is no Python and computes. It returns when eu-stack may be used.
+func native(t *testing.T) reap.Proc { return counting(t, "PATH=/nowhere") }
+
+func counting(t *testing.T, env ...string) reap.Proc {
+	return grown(begin(t, &exec.Cmd{Path: "/usr/bin/awk", Args: []string{"awk", `BEGIN { print "on"; fflush(); for (;;) n++ }`}, Env: env}))
+}
+
+// grown returns p when it is old enough.
+func grown(p reap.Proc) reap.Proc {
+	time.Sleep(1100*time.Millisecond - p.Age())
+	return p
 }
 
 func isolated(t *testing.T) reap.Proc {
 	path, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output() // python3 may be a script that starts the real program
 	require.NoError(t, err)
-	return begin(t, &exec.Cmd{Path: strings.TrimSpace(string(path)), Args: []string{"python3", "-I", "-c", "import time; print('on', flush=True); time.sleep(1000)"}, Env: []string{"PATH=/nowhere"}})
+	return grown(begin(t, &exec.Cmd{Path: strings.TrimSpace(string(path)), Args: []string{"python3", "-I", "-c", "import time; print('on', flush=True); time.sleep(1000)"}, Env: []string{"PATH=/nowhere"}}))
 }
 
 const (
@@ -126,11 +135,35 @@ func TestProgramsOfTheImage(t *testing.T) {
 func TestProgramsOfTheRanksPath(t *testing.T) {
 	image(t, map[string]string{"eu-stack": euStack})
 	there := os.Getenv("PATH")
-	p := begin(t, &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", "echo on; read nothing < /dev/zero"}, Env: []string{"A=1", "PATH=/nowhere:" + there}})
+	p, other := counting(t, "A=1", "PATH=/nowhere:"+there), native(t)
 	t.Setenv("PATH", ".:relative:")
 	t.Chdir(there)
 	require.Equal(t, "eu-stack", outside(t, false, 20*time.Second, p)[0].By)
-	require.Equal(t, "not Python, and the image has no eu-stack or gdb", outside(t, false, 20*time.Second, native(t))[0].Why)
+	require.Equal(t, "not Python, and the image has no eu-stack or gdb", outside(t, false, 20*time.Second, other)[0].Why)
+}
+
+// TestNoProcessIsTracedThatMayExec checks that eu-stack is not used for processes that it could end: a process whose
+// execve(2) comes while it attaches dies of SIGTRAP.
+func TestNoProcessIsTracedThatMayExec(t *testing.T) {
+	shell := grown(begin(t, &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", "echo on; read nothing < /dev/zero"}, Env: []string{"PATH=/nowhere"}}))
+	young := begin(t, &exec.Cmd{Path: "/bin/cat", Args: []string{"cat", "/proc/self/comm", "/dev/stdin"}, Stdin: endless(t), Env: []string{"PATH=/nowhere"}})
+	trace := filepath.Join(t.TempDir(), "ran")
+	image(t, map[string]string{"eu-stack": "echo > " + trace})
+	got := outside(t, false, 20*time.Second, shell, young)
+	require.Equal(t, "not Python; eu-stack: not used for a shell, which may start its program at any time", got[0].Why)
+	require.Equal(t, "not Python; eu-stack: the process has just started", got[1].Why)
+	require.NoFileExists(t, trace)
+	got = outside(t, false, 20*time.Second, grown(young))
+	require.FileExists(t, trace)
+	require.Equal(t, "not Python; eu-stack: it printed no stack", got[0].Why)
+}
+
+// endless returns input that never comes.
+func endless(t *testing.T) *os.File {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
+	return r
 }
 
 // TestReportingRankIsNotTraced checks that no program traces a rank that reports its stack itself.
@@ -190,6 +223,7 @@ func TestRealProgramsShowC(t *testing.T) {
 				}
 				p := begin(t, &exec.Cmd{Path: filepath.Join(dir, "f"), Env: []string{"PATH=/nowhere"}})
 				require.Eventually(t, func() bool { return reap.Look(p.PID).Call == "pause" }, 20*time.Second, time.Millisecond)
+				grown(p)
 				if state == 'T' {
 					require.NoError(t, syscall.Kill(p.PID, syscall.SIGSTOP))
 				}
