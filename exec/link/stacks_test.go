@@ -143,10 +143,12 @@ func TestStacksByPrograms(t *testing.T) {
 	require.Equal(t, "not Python", list[0].Why)
 	require.NoFileExists(t, ran)
 
-	list, err = stacksFor(t, l, 5*time.Second, wire.ProgramsBrief)
-	require.NoError(t, err)
-	require.Len(t, list, 1)
-	require.Equal(t, "eu-stack", list[0].By)
+	require.Eventually(t, func() bool { // not while it has just started
+		list, err = stacksFor(t, l, 5*time.Second, wire.ProgramsBrief)
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+		return list[0].By == "eu-stack"
+	}, 20*time.Second, 100*time.Millisecond)
 	require.Empty(t, list[0].Why)
 	require.Contains(t, string(list[0].Native), "#0  0x0 f - /a")
 	require.FileExists(t, ran)

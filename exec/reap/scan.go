@@ -79,18 +79,27 @@ func scan(env string, known func(Proc) bool) ([]Proc, error) {
 
 // Environ reads the environment of a process into buf, with a NUL after each K=V. While the process
 // loads a program, the kernel shows no environment, or a part of the old one. Environ waits for the
-// whole one, up to 0.2 s, because on a busy machine this state may last long. Errors are those of
-// open and read; a process that has ended has ESRCH or ENOENT.
+// whole one, up to 0.2 s, or up to 2 s while the process gets no processor, because on a busy machine
+// this state may last long. Errors are those of open and read; a process that has ended has ESRCH or
+// ENOENT.
 func Environ(pid int, buf *bytes.Buffer) error {
 	path := "/proc/" + strconv.Itoa(pid) + "/environ"
 	var now bytes.Buffer
 	var before [2]uint64
-	for end := time.Now().Add(loadTime); ; time.Sleep(loadPause) {
+	var first Proc
+	for began := time.Now(); ; time.Sleep(loadPause) {
 		if err := ReadFile(path, buf); err != nil || 0 < buf.Len() && buf.Len() < oneRead {
 			return err
 		}
 		p, err := readStat(pid, &now)
-		if err != nil || !p.Alive() || time.Now().After(end) {
+		if first.PID == 0 {
+			first = p
+		}
+		limit := loadTime
+		if p.State == 'R' && p.Ticks == first.Ticks {
+			limit = starvedTime
+		}
+		if err != nil || !p.Alive() || time.Since(began) > limit {
 			return err
 		}
 		switch length := p.env[1] - p.env[0]; {
@@ -111,8 +120,9 @@ const oneRead = 4 << 10
 
 // Limits of the wait for a program that is being loaded.
 const (
-	loadTime  = 200 * time.Millisecond
-	loadPause = 200 * time.Microsecond
+	loadTime    = 200 * time.Millisecond
+	starvedTime = 2 * time.Second // if it gets no processor
+	loadPause   = 200 * time.Microsecond
 )
 
 // Stat reads one process, and uses buf as a buffer. Its Marker is empty.
