@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 )
 
 // Row is one figure.
@@ -133,18 +132,6 @@ func Read(dir string) ([]Row, error) {
 		return nil, fmt.Errorf("read figures: %w", err)
 	}
 	return rows, nil
-}
-
-func lock(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return func() { f.Close() }, nil
 }
 
 // replace writes a file atomically: a reader sees the old content or the new one.
