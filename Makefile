@@ -180,9 +180,9 @@ UNRACED       := agent/controller agent/serve agent/straggler agent/timeline exe
 UNRACED_TESTS := ^Test(KilledBetweenAnyTwoWrites|MadeAgainWhenKilled|ManyCuts|PageStaysSmall|PodsAreMadeInBatches|SimulatedJobs|TooLarge)$$
 
 .PHONY: unit
-unit: ## run unit tests and fuzz seeds with the race detector
+unit: ## run unit tests and fuzz seeds, mostly with the race detector
 	MUSTER_OUT=$(OUT) $(GO) test -count=1 -race -p $(PACKAGES) -timeout 10m ./...
-	MUSTER_OUT=$(OUT) $(GO) -C test/lab test -count=1 -race -timeout 10m ./...
+	MUSTER_OUT=$(OUT) $(GO) -C test/lab test -count=1 -timeout 10m ./... # tools of the tests, not of the product
 	MUSTER_OUT=$(OUT) $(GO) test -count=1 -run '$(UNRACED_TESTS)' $(UNRACED:%=./%)
 	@for key in lost wrong zombies; do $(GO) run ./test/suite record --name "5,000 forks 8 wide: own exit statuses $$key" \
 		--log raw/reap.json#$$key --op == --bar 0 --command 'make test' || exit 1; done
