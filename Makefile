@@ -23,10 +23,10 @@ LAB     := GO=$(GO) test/lab/run
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 FAULTS  := ^TestBreak$$
 LJ      := LaunchJob|Submit|Doctor
-# One of each kind of job, reason and fault, for CI.
-SMOKE   := ^Test(BadInput|BreakNodeLost|ByHand|ExitCode|Explain(Eviction|Incompatible|NotFound|Preemption)|HostNetwork|LateWorkers|NoShell|PasteReadme|Restricted|RestrictedEnforced|Rights|Secrets|WorkerKilled)$$
+# One of each kind of job, reason and fault, for CI. In one go test the waits of the tests overlap.
+SMOKE_LJ := |DoctorBlockedPair|DoctorHealthy|LaunchJob|LaunchJobConverted|LaunchJobHeals|LaunchJobMembers|LaunchJobMistakes|LaunchJobReasons|Submit
+SMOKE   := ^Test(BadInput|BreakNodeLost|ByHand|ExitCode|Explain(Eviction|Incompatible|NotFound|Preemption)|HostNetwork|LateWorkers|NoShell|PasteReadme|Restricted|RestrictedEnforced|Rights|Secrets|WorkerKilled$(SMOKE_LJ))$$
 SMOKE_FAULTS := ^TestBreak(APIServer)?$$/^(launch|launchers|links|workers)$$/^(the_launcher.s_container_restarted|all_streams_cut_10_times|a_worker.s_pod_deleted)$$
-SMOKE_LJ := ^Test(DoctorBlockedPair|DoctorHealthy|LaunchJob|LaunchJobConverted|LaunchJobHeals|LaunchJobMembers|LaunchJobMistakes|LaunchJobReasons|Submit)$$
 # Tests that need packages of PyPI, or minutes of their own.
 BROUGHT := ^Test(Pipelines|Notebook|PastePages)$$
 
@@ -334,9 +334,8 @@ e2e: build ## run the cluster tests on the cluster of cluster-up
 
 .PHONY: e2e-smoke
 e2e-smoke: loaded ## a part of make e2e: one of each kind of job and fault
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 20m -run '$(SMOKE)' ./test/e2e
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 8 -timeout 20m -run '$(SMOKE)' ./test/e2e
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 20m -run '$(SMOKE_FAULTS)' ./test/e2e
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 20m -run '$(SMOKE_LJ)' ./test/e2e
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-matrix

@@ -24,6 +24,7 @@ import (
 
 // TestLaunchJobMistakes checks that the API server rejects each mistake with a message.
 func TestLaunchJobMistakes(t *testing.T) {
+	t.Parallel()
 	_, err := kubectlCall{namespace: "default"}.run("apply", "-f", "../../images/deploy/crd.yaml")
 	require.NoError(t, err)
 	s := newSpace(t)

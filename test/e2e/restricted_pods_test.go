@@ -54,6 +54,7 @@ echo locked`
 // TestRestricted runs an MPI job in a namespace that enforces Pod Security "restricted", in pods that are as
 // restricted as possible. Nothing is mounted: no /tmp, no home, and no token in the workers.
 func TestRestricted(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		image, command string
 		apart          bool // each pod has a different uid

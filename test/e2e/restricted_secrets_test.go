@@ -34,6 +34,7 @@ func withSecrets(pod *corev1.Pod) {
 // log, even at debug level, no termination message, no status or event, no command line, and no output of agent
 // env. The job fails, because a failure prints the most.
 func TestSecrets(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		image, command string
 		words          bool // the launcher's termination message is a message, otherwise its report

@@ -60,6 +60,7 @@ func TestLateWorkers(t *testing.T) {
 // TestExitCode checks that the launcher exits with a rank's own code, and that the workers exit with 0 when the job
 // is over.
 func TestExitCode(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ image, command, rank string }{
 		{"openmpi", "mpirun", "OMPI_COMM_WORLD_RANK"},
 		{"mpich", "mpiexec", "PMI_RANK"},
@@ -112,6 +113,7 @@ func TestWorkerKilled(t *testing.T) {
 // TestByHand runs `agent run -- sleep inf` in the launcher, and mpirun commands that a user types through kubectl
 // exec. Their arguments arrive unchanged.
 func TestByHand(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		image string
 		rows  []handRow

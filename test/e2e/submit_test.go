@@ -99,6 +99,7 @@ i=0; while [ $i -lt 3 ]; do i=$((i+1)); [ "$OMPI_COMM_WORLD_RANK" != 0 ] || echo
 
 // TestSubmit runs code from a repository, with two volumes and metrics, and with the commands that users type.
 func TestSubmit(t *testing.T) {
+	t.Parallel()
 	s := newSpaceWith(t, "baseline")
 	withController(t)
 	agent := cli(t)
