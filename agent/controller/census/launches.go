@@ -97,8 +97,8 @@ func (c *Changes) spend(label string, old, spent []v1alpha1.TimeSpent) {
 	}
 }
 
-// label returns the value of the label for a namespace. The series of a new one begin at 0, long before its first launcher
-// ends: a rate would not see a counter's first value.
+// label returns the value of the label for a namespace. The series of a new one begin at 0 before its first launcher
+// ends, because a rate does not see a counter's first value.
 func (c *Changes) label(namespace string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
