@@ -120,6 +120,7 @@ func (o Outside) choose(p reap.Proc) (c choice) {
 	isPython := runsPython("/proc/"+strconv.Itoa(p.PID), p.Comm)
 	var known, left []string
 	status, refusal := refusedBy(p)
+	execs := mayExec(p)
 	paths := []string{os.Getenv("PATH")}
 	if status.equal {
 		paths = append(paths, pathOf(p))
@@ -136,8 +137,8 @@ func (o Outside) choose(p reap.Proc) (c choice) {
 			return choice{why: "; " + one.name + ": " + refusal}
 		case one.holds && status.tracer != "0":
 			left = append(left, one.name+": another program traces it")
-		case one.traps && mayExec(p) != "":
-			left = append(left, one.name+": "+mayExec(p))
+		case one.traps && execs != "":
+			left = append(left, one.name+": "+execs)
 		case one.slow && !o.Slow:
 			c.slow, left = true, append(left, one.name+": only `agent stacks` asks it")
 		default:
