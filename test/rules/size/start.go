@@ -56,55 +56,76 @@ func ended(pid int) error {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// startTimes measures fork to exit of `agent version`.
-func startTimes(agent string) (figure.Series, error) {
+// startTimes measures fork to exit of `agent version`. over has the same of the floor, started in turn.
+func startTimes(agent, floor string) (figure.Series, error) {
 	s := figure.Series{Unit: "ms", Reduce: "median"}
 	for range runs {
-		begin := time.Now()
-		pid, err := spawn(agent, []string{"version"}, nil)
-		if err == nil {
-			err = ended(pid)
-		}
+		took, err := startAndEnd(agent, "version")
 		if err != nil {
 			return s, err
 		}
-		s.Samples = append(s.Samples, milliseconds(time.Since(begin)))
+		least, err := startAndEnd(floor)
+		if err != nil {
+			return s, err
+		}
+		s.Samples = append(s.Samples, milliseconds(took))
+		s.Over = append(s.Over, milliseconds(least))
 	}
 	return s, nil
 }
 
-// stubs measures the time from fork to the last byte of the request of `agent rsh`. It also measures the stub's
-// memory: while the stub waits for the answer, and the peak until then.
-func stubs(agent, dir string) (start, rss, peak figure.Series, err error) {
+func startAndEnd(path string, args ...string) (time.Duration, error) {
+	begin := time.Now()
+	pid, err := spawn(path, args, nil)
+	if err == nil {
+		err = ended(pid)
+	}
+	return time.Since(begin), err
+}
+
+// waiting is a program that has sent its request and waits for the answer.
+type waiting struct {
+	took      time.Duration // from before fork to the last byte of the request
+	now, peak float64       // bytes of memory
+}
+
+// stubs measures `agent rsh` and, in turn, the floor. The samples of the start have the floor's beside them.
+func stubs(agent, floor, dir string) (start, rss, peak figure.Series, err error) {
 	start = figure.Series{Unit: "ms", Reduce: "median"}
 	rss = figure.Series{Unit: "bytes", Reduce: "max"}
 	peak = figure.Series{Unit: "bytes", Reduce: "max"}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return start, rss, peak, err
 	}
-	l, err := rundir.Listen(filepath.Join(dir, names.BrokerSocket))
+	socket := filepath.Join(dir, names.BrokerSocket)
+	l, err := rundir.Listen(socket)
 	if err != nil {
 		return start, rss, peak, err
 	}
 	defer l.Close()
 	for range runs {
-		took, now, high, err := stub(agent, dir, l)
+		stub, err := request(l, agent, []string{"rsh", "worker-3", "orted", "--daemonize"}, names.EnvDir+"="+dir)
 		if err != nil {
 			return start, rss, peak, fmt.Errorf("stub: %w", err)
 		}
-		start.Samples = append(start.Samples, milliseconds(took))
-		rss.Samples = append(rss.Samples, now)
-		peak.Samples = append(peak.Samples, high)
+		least, err := request(l, floor, []string{socket})
+		if err != nil {
+			return start, rss, peak, fmt.Errorf("floor: %w", err)
+		}
+		start.Samples = append(start.Samples, milliseconds(stub.took))
+		start.Over = append(start.Over, milliseconds(least.took))
+		rss.Samples = append(rss.Samples, stub.now)
+		peak.Samples = append(peak.Samples, stub.peak)
 	}
 	return start, rss, peak, nil
 }
 
-// stub runs one stub. now and high are its bytes while it waits, and its peak.
-func stub(agent, dir string, l *net.UnixListener) (took time.Duration, now, high float64, err error) {
+// request starts a program that sends one request to l, and lets it end.
+func request(l *net.UnixListener, path string, args []string, env ...string) (w waiting, err error) {
 	begin := time.Now()
-	pid, err := spawn(agent, []string{"rsh", "worker-3", "orted", "--daemonize"}, []string{names.EnvDir + "=" + dir})
+	pid, err := spawn(path, args, env)
 	if err != nil {
-		return 0, 0, 0, err
+		return w, err
 	}
 	defer func() {
 		if err != nil {
@@ -113,34 +134,35 @@ func stub(agent, dir string, l *net.UnixListener) (took time.Duration, now, high
 		err = errors.Join(err, ended(pid))
 	}()
 	if err := l.SetDeadline(begin.Add(20 * time.Second)); err != nil {
-		return 0, 0, 0, err
+		return w, err
 	}
 	conn, err := l.Accept()
 	if err != nil {
-		return 0, 0, 0, err
+		return w, err
 	}
 	defer conn.Close()
 	var size [4]byte
 	if _, err := io.ReadFull(conn, size[:]); err != nil {
-		return 0, 0, 0, err
+		return w, err
 	}
 	if _, err := io.ReadFull(conn, make([]byte, binary.BigEndian.Uint32(size[:]))); err != nil {
-		return 0, 0, 0, err
+		return w, err
 	}
-	took = time.Since(begin)
+	w.took = time.Since(begin)
 	if err := asleep(pid); err != nil {
-		return 0, 0, 0, err
+		return w, err
 	}
 	p, err := procfs.NewProc(pid)
 	if err != nil {
-		return 0, 0, 0, err
+		return w, err
 	}
 	status, err := p.NewStatus()
 	if err != nil {
-		return 0, 0, 0, err
+		return w, err
 	}
+	w.now, w.peak = float64(status.VmRSS), float64(status.VmHWM)
 	_, err = conn.Write(rsh.AppendReply(nil, rsh.Reply{}))
-	return took, float64(status.VmRSS), float64(status.VmHWM), err
+	return w, err
 }
 
 // asleep polls until every thread of pid waits in the kernel and has not run for 20 ms. In a Go program, the first
