@@ -10,8 +10,9 @@ LDFLAGS := -s -w -T 0x411000
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -tags grpcnotrace
 LINT    := $(GO) tool -modfile=$(CURDIR)/test/lab/lint/go.mod golangci-lint run --allow-parallel-runners --config $(CURDIR)/.golangci.yml
 VALE    := $(GO) tool -modfile=$(CURDIR)/test/lab/lint/vale/go.mod vale --output line
-# Without DWARF, tests and tools link in half the time. Stack traces keep their files and lines.
-export GOFLAGS += -ldflags=-w
+# Without DWARF, tests and tools link in half the time. Stack traces keep their files and lines. With -trimpath, a
+# second checkout finds its packages in the cache.
+export GOFLAGS += -trimpath -ldflags=-w
 # Lint files with these tags too.
 TAGS    := mpi,speed,pauses,held,cost,culprit,e2e,skew,plugins
 TOOL    := $(GO) tool -modfile=test/lab/generate/go.mod
