@@ -1,6 +1,6 @@
-// Command floor is what a stub written in Go costs at least: it connects to the socket in its first argument, sends
-// as many bytes as a request has, and waits for one byte. With no argument it ends at once. Command size starts it
-// beside the agent, so that its bars are ratios of two starts on the same machine.
+// Command floor is what a stub written in Go costs at least. It connects to the socket in its first argument, sends
+// as many bytes as a request has, and waits for one byte. Without an argument it ends at once. Command size starts it
+// after the agent, and its bars are ratios of the two starts.
 package main
 
 import (
