@@ -82,6 +82,11 @@ func measure(agent, bin, dir string) (map[string]figure.Series, error) {
 	if raw["stub_start"], raw["stub_rss"], raw["stub_peak"], err = stubs(agent, floor, filepath.Join(dir, "stub")); err != nil {
 		return nil, err
 	}
+	// In one of a hundred stubs, a late look of the runtime at a page makes Linux map a large folio of the program
+	// again, which is 1.1 MB.
+	most := raw["stub_rss"]
+	most.Reduce = "max"
+	raw["stub_rss_most"] = most
 	for _, key := range []string{"start", "stub_start"} {
 		over := raw[key]
 		over.Unit, over.Reduce = "", "ratio"
@@ -104,7 +109,8 @@ func bars() []figure.Row {
 		{Name: "agent-launcher binary", Log: "launcher", Op: "<=", Bar: 30e6},
 		{Name: "stub start, to its request sent", Log: "stub_start"},
 		{Name: "stub start, to its request sent, over the floor's", Log: "stub_start_over_floor", Op: "<=", Bar: 1.25},
-		{Name: "stub RSS, while it waits", Log: "stub_rss", Op: "<=", Bar: 3e6},
+		{Name: "stub RSS, while it waits", Log: "stub_rss", Op: "<=", Bar: 2e6},
+		{Name: "stub RSS, while it waits, most of all stubs", Log: "stub_rss_most"},
 		{Name: "stub RSS, peak while it starts", Log: "stub_peak"},
 		{Name: "agent-launcher, its worker linked and its command waiting, PSS", Log: "launcher_pss", Op: "<=", Bar: 19e6},
 		{Name: "agent-exporter binary", Log: "exporter", Op: "<=", Bar: 14.6e6},

@@ -92,7 +92,7 @@ type waiting struct {
 // stubs measures `agent rsh` and, in turn, the floor. The samples of the start have the floor's beside them.
 func stubs(agent, floor, dir string) (start, rss, peak figure.Series, err error) {
 	start = figure.Series{Unit: "ms", Reduce: "median"}
-	rss = figure.Series{Unit: "bytes", Reduce: "max"}
+	rss = figure.Series{Unit: "bytes", Reduce: "median"}
 	peak = figure.Series{Unit: "bytes", Reduce: "max"}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return start, rss, peak, err
