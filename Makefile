@@ -199,13 +199,18 @@ fake: build ## run real mpirun and mpiexec over fake workers (root)
 # Each day of the year plays a different part.
 SEED ?= $(shell date -u +%-j)
 
-.PHONY: fake-part
+.PHONY: fake-part fake-drawn fake-unprivileged
 fake-part: launch-path ## run a seeded fifth of make fake (SEED=N chooses the part)
 	@$(GO) test -c -tags mpi -o $(BIN)/fake.test ./test/fake
+	@$(MAKE) --no-print-directory -j2 -O fake-drawn fake-unprivileged # which mostly wait
+
+fake-drawn:
 	@part=$$($(GO) run ./test/suite draw -seed $(SEED) -parts 5 $(BIN)/fake.test) && cd test/fake && echo "$$part" && \
 		MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(BIN)/fake.test -test.parallel 8 -test.timeout 10m -test.run "$$part"
 	$(GO) run ./test/conform -bin $(BIN) -quick -parallel 8
 	MUSTER_OUT=$(OUT) $(GO) run ./test/fake/errno -bin $(BIN) -subset 10 -seed $(SEED)
+
+fake-unprivileged:
 	@part=$$($(GO) run ./test/suite draw -seed $$(($(SEED) + 2)) -parts 10 $(BIN)/fake.test) && \
 		MUSTER_BIN=$(BIN) sh test/fake/unprivileged.sh $(BIN)/fake.test -test.parallel 8 -test.timeout 10m -test.run "$$part"
 
