@@ -101,13 +101,18 @@ func job(t *testing.T) *v1alpha1.LaunchJob {
 	return j
 }
 
-// leader returns the name of the controller's pod that leads.
+// leader returns the name of the controller's pod that leads. A pod that ends, after Controller has replaced it, may
+// hold the lease still.
 func leader(t *testing.T) string {
 	var name string
 	require.Eventually(t, func() bool {
 		holder, err := kube.Kubectl(t.Context(), system, nil, "get", "lease", "muster-controller", "-o", "jsonpath={.spec.holderIdentity}")
+		if err != nil || holder == "" {
+			return false
+		}
 		name, _, _ = strings.Cut(holder, "_")
-		return err == nil && name != ""
+		ends, err := kube.Kubectl(t.Context(), system, nil, "get", "pod", name, "-o", "jsonpath={.metadata.deletionTimestamp}")
+		return err == nil && ends == ""
 	}, time.Minute, time.Second)
 	return name
 }
