@@ -58,9 +58,12 @@ func NewMirror(ctx context.Context, store Store, dir string) (*Mirror, error) {
 		return nil, err
 	}
 	m := &Mirror{store: store, dir: dir, index: index, known: map[string]bool{}, sent: map[string]sent{}}
-	err = m.list()
+	// In this order: the first line may be written between the two.
+	if err = begun(index); err == nil {
+		err = m.list()
+	}
 	if err == nil && m.name == "" {
-		err = nameless(index)
+		err = fmt.Errorf("%s: not an index of output", index.Name())
 	}
 	if err == nil {
 		err = m.store.List(ctx, m.name+"/", func(name string, size int64) error {
@@ -76,14 +79,14 @@ func NewMirror(ctx context.Context, store Store, dir string) (*Mirror, error) {
 	return m, nil
 }
 
-// nameless returns why an index does not name its run. Until its first line is complete, the run has not begun to
-// write, and the error is fs.ErrNotExist.
-func nameless(index *os.File) error {
+// begun returns fs.ErrNotExist until the first line of an index is complete: before that, the run has not begun to
+// write.
+func begun(index *os.File) error {
 	_, err := bufio.NewReader(io.NewSectionReader(index, 0, math.MaxInt64)).ReadSlice('\n')
 	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s has no line yet: %w", index.Name(), fs.ErrNotExist)
 	}
-	return fmt.Errorf("%s: not an index of output", index.Name())
+	return nil // list says what else is wrong
 }
 
 // partOf splits the name of an object of a run into its file and its offset.
