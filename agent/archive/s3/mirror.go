@@ -86,7 +86,7 @@ func begun(index *os.File) error {
 	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s has no line yet: %w", index.Name(), fs.ErrNotExist)
 	}
-	return nil // list says what else is wrong
+	return nil // NewMirror says what else is wrong
 }
 
 // partOf splits the name of an object of a run into its file and its offset.
