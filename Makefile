@@ -321,7 +321,7 @@ images: build ## build the images that the e2e tests run
 	bash images/build.sh
 
 .PHONY: cluster-up
-cluster-up: ## start KUBERNETES=1.34, or use $KUBECONFIG (root, Debian)
+cluster-up: ## start KUBERNETES=1.37, or use $KUBECONFIG (root, Debian)
 	@$(UP)
 
 .PHONY: cluster-down

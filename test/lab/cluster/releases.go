@@ -22,7 +22,7 @@ type release struct {
 }
 
 // defaultMinor is the version of a cluster if nobody has asked for another one.
-const defaultMinor = "1.34"
+const defaultMinor = "1.37"
 
 // Versions of the modules. A test compares them with the go.mod files.
 const (

@@ -51,7 +51,7 @@ func (c cluster) replace(running string) error {
 		return nil // networkUp refuses to replace a cluster that is not below base
 	}
 	return c.say.step("stopping the cluster of "+running, func() error {
-		return cluster{base: c.base, dir: running, say: say{io.Discard}}.down(false)
+		return cluster{base: c.base, dir: running, say: say{io.Discard}}.down("")
 	})
 }
 
@@ -119,8 +119,9 @@ func (c cluster) nodesUp() error {
 	return nil
 }
 
-// down stops everything, and removes everything outside the state directory.
-func (c cluster) down(purge bool) error {
+// down stops everything, and removes everything outside the state directory. It also removes a directory, if one is
+// given.
+func (c cluster) down(remove string) error {
 	var errs []error
 	for _, n := range nodes() {
 		if _, _, ok := c.running(n.name); ok {
@@ -145,10 +146,10 @@ func (c cluster) down(purge bool) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if purge {
-		return c.say.step("removed "+c.base, func() error { return os.RemoveAll(c.base) })
+	if remove == "" {
+		return nil
 	}
-	return nil
+	return c.say.step("removed "+remove, func() error { return os.RemoveAll(remove) })
 }
 
 // leftovers removes cgroups, and the empty directories on the machine that were mount points.

@@ -211,11 +211,12 @@ func useForeign(s say, kubeconfig, verb string, args []string) error {
 }
 
 const usage = `usage: go run . VERB
-  up [--kubernetes=1.34] [--fast|--normal]
+  up [--kubernetes=1.37] [--fast|--normal]
                                          start all components that are not running, after a cluster of another version
                                          has been stopped; --fast: notice a lost node after 8 s
-  down [--purge]                         stop the cluster; --purge: remove its state and the built binaries, too
-  build [--kubernetes=1.34]              build what up needs, and start nothing
+  down [--clean|--purge]                 stop the cluster; --clean: remove its state, too; --purge: that of all
+                                         versions, and the built binaries
+  build [--kubernetes=1.37]              build what up needs, and start nothing
   status                                 print the state of each component
   env                                    print KUBECONFIG, MUSTER_KUBECTL, MUSTER_CLUSTER, MUSTER_AUDIT_LOG for a shell's eval
   load FILE...                           import docker-archive files into both nodes
@@ -323,10 +324,18 @@ func (c cluster) run(verb string, args []string) error {
 	case "build":
 		return c.build()
 	case "down":
-		if len(args) > 0 && (len(args) > 1 || args[0] != "--purge") {
-			return usageError{"down: unknown argument: " + strings.Join(args, " ")}
+		switch strings.Join(args, " ") {
+		case "":
+			return c.down("")
+		case "--clean":
+			if c.dir == c.base {
+				return errors.New("down --clean: an older version of this program started the cluster: use --purge")
+			}
+			return c.down(c.dir)
+		case "--purge":
+			return c.down(c.base)
 		}
-		return c.down(len(args) == 1)
+		return usageError{"down: unknown argument: " + strings.Join(args, " ")}
 	case "load":
 		return c.load(args)
 	case "status":

@@ -4,6 +4,7 @@
 //	test/lab/run matrix -page docs/operations/support.md [VERSION...]
 //
 // A VERSION is a minor version that test/lab/cluster can run, such as 1.36. Without one, all of them are run, oldest
-// first, so that the newest stays up. The page keeps its lines about versions that were not run. Figures are in
-// out/kubernetes-VERSION. The exit status is 1 if a version fails; the others are run anyway.
+// first, so that the newest stays up. The contents of the other clusters are removed. The page keeps its lines about
+// versions that were not run. Figures are in out/kubernetes-VERSION. The exit status is 1 if a
+// version fails; the others are run anyway.
 package main

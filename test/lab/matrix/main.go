@@ -36,7 +36,7 @@ func run(ctx context.Context) error {
 		}
 	}
 	var failed []string
-	for _, v := range versions {
+	for i, v := range versions {
 		began := time.Now()
 		l, err := play(ctx, root, filepath.Join(out, "kubernetes-"+v), v)
 		if ctx.Err() != nil {
@@ -47,11 +47,16 @@ func run(ctx context.Context) error {
 			fmt.Fprintf(os.Stderr, "matrix: Kubernetes %s: %v\n", v, err)
 		}
 		fmt.Printf("%s  %.0f s\n", l.text(), time.Since(began).Seconds())
-		if *file == "" {
-			continue
+		if *file != "" {
+			if err := write(*file, l); err != nil {
+				return err
+			}
 		}
-		if err := write(*file, l); err != nil {
-			return err
+		if i < len(versions)-1 {
+			// The images of the tests take some GB of disk in the state of each version.
+			if err := command(ctx, root, "go", "-C", "test/lab/cluster", "run", ".", "down", "--clean"); err != nil {
+				return fmt.Errorf("remove the cluster of %s: %w", v, err)
+			}
 		}
 	}
 	if len(failed) > 0 {
