@@ -233,7 +233,7 @@ func endRows() []explainRow {
 		},
 		{
 			name: "completes", code: names.ExitHopeless, worker: instead("true"),
-			says: []string{`^agent: wait for workers: POD: container worker ended with exit code 0 before the job began`, "^hint: the worker's command must be `agent worker`"},
+			says: []string{`^agent: wait for workers: POD: container worker ended with exit code 0 before the job began`, "^hint: the command of the worker must be `agent worker`"},
 		},
 		{
 			name: "oom", code: names.ExitHopeless,
@@ -260,7 +260,7 @@ func endRows() []explainRow {
 					EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}}}}
 				first(pod).VolumeMounts = []corev1.VolumeMount{{Name: "scratch", MountPath: "/scratch"}}
 			},
-			says: []string{`^agent: wait for workers: POD: evicted from node node\d: Usage of EmptyDir volume "scratch" exceeds the limit "1Mi"$`, `^hint: free the node's resource`},
+			says: []string{`^agent: wait for workers: POD: evicted from node node\d: Usage of EmptyDir volume "scratch" exceeds the limit "1Mi"$`, `^hint: free that resource on the node`},
 		},
 	}
 }

@@ -201,7 +201,7 @@ func agentRows() []explainRow {
 		{
 			// As in the old setup, PID 1 is a sleep instead of the agent.
 			name: "sleeps", flags: slowly, code: names.ExitDeadline, worker: instead("sleep 300"),
-			says: []string{"POD: container worker runs, but no `agent worker` runs in it", "hint: let the container run `agent worker`"},
+			says: []string{"POD: container worker runs, but no `agent worker` runs in it", "hint: set the command of the container to `agent worker`"},
 		},
 		{
 			name: "otherjob", code: names.ExitHopeless,

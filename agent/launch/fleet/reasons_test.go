@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/remote"
 	"github.com/musterhq/muster/rendezvous"
 )
 
@@ -34,4 +35,18 @@ func TestReasonOf(t *testing.T) {
 		}
 	}
 	require.Equal(t, rendezvous.Connecting, reasonOf(w, "", nil).Code)
+}
+
+// TestReasonsSayEachThingOnce checks that a sentence does not repeat what the error of the link says.
+func TestReasonsSayEachThingOnce(t *testing.T) {
+	w := rendezvous.Worker{Name: "pi-worker-1", Namespace: "ns", Container: "main"}
+	to := remote.Target{Namespace: "ns", Pod: w.Name, Container: "main", Agent: "/muster/agent"}
+	for want, err := range map[string]*link.DialError{
+		"pi-worker-1: container main has no agent (/muster/agent): no such file or directory": {
+			Kind: link.AgentMissing, Err: &remote.AgentMissingError{Target: to, Complaint: "no such file or directory"}},
+		`pi-worker-1: the launcher may not exec into it: User "x" cannot create resource "pods/exec"`: {
+			Kind: link.Forbidden, Err: &remote.ForbiddenError{Target: to, Message: `pods "pi-worker-1" is forbidden: User "x" cannot create resource "pods/exec"`}},
+	} {
+		require.Equal(t, want, reasonOf(w, "/muster/agent", err).Sentence)
+	}
 }
