@@ -252,6 +252,7 @@ func (r *runner) findCluster(ctx, working context.Context) error {
 	if err != nil {
 		return err
 	}
+	k.LogTo(r.log)
 	r.cfg = r.cfg.WithNamespace(k.Namespace)
 	starting, cancel := wait.Within(ctx, r.cfg.Timeout, errors.New("--timeout has passed"))
 	defer cancel()

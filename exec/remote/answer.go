@@ -29,6 +29,13 @@ func (e *refusedError) Error() string {
 }
 func (e *refusedError) Unwrap() error { return e.cause }
 
+// gatewayError is an answer with which a gateway in front of the API server reports that it could not
+// pass a request on. It may be an outage, or a gateway that cannot pass this streaming protocol on.
+type gatewayError struct{ cause error }
+
+func (e *gatewayError) Error() string { return e.cause.Error() }
+func (e *gatewayError) Unwrap() error { return e.cause }
+
 // status has the relevant fields of metav1.Status. The API server sends it as the body of an answer
 // and on the error channel of a stream.
 type status struct {
@@ -69,8 +76,9 @@ func (t Target) answer(resp *http.Response) error {
 		return &link.DialError{Kind: link.NotFound, Err: cause}
 	case code >= 300 && code < 400:
 		return &link.DialError{Kind: link.Server, Err: fmt.Errorf("%w (redirects are not supported)", cause)}
-	case code == http.StatusTooManyRequests,
-		code == http.StatusBadGateway, code == http.StatusServiceUnavailable, code == http.StatusGatewayTimeout:
+	case !genuine && (code == http.StatusBadGateway || code == http.StatusServiceUnavailable || code == http.StatusGatewayTimeout):
+		return &link.DialError{Kind: link.Server, Err: &gatewayError{cause}}
+	case code == http.StatusTooManyRequests:
 		return &link.DialError{Kind: link.Server, Err: cause}
 	case code == http.StatusInternalServerError && !genuine:
 		return &refusedError{code: code, cause: cause, lasting: false}

@@ -60,10 +60,17 @@ func on(t testing.TB, protocol string, command fakekube.Command) world {
 	server := fakekube.New(t)
 	exec := fakekube.NewExec(t, command)
 	server.Handle(fakekube.ExecPath, exec)
-	proto := &Protocol{}
-	proto.webSocket.Store(protocol == fakekube.WebSocket)
-	proto.proved.Store(true)
+	proto := worked(protocol)
 	return world{server, exec, New(&rest.Config{Host: server.URL()}, nil, target, proto)}
+}
+
+// worked returns a Protocol whose dialers have opened a stream by protocol.
+func worked(protocol string) *Protocol {
+	p := &Protocol{memory: memory{opened: 1}}
+	if protocol == fakekube.WebSocket {
+		p.memory.first = WebSocket
+	}
+	return p
 }
 
 func each(t *testing.T, f func(t *testing.T, protocol string)) {

@@ -2,37 +2,17 @@ package remote
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/musterhq/muster/exec/link"
 )
-
-// Protocol remembers, for all dialers that share it, whether SPDY has reached the API server or
-// WebSocket is needed. It also keeps the TLS sessions. The zero value is ready to use.
-type Protocol struct {
-	proved    atomic.Bool // a SPDY stream has been opened
-	webSocket atomic.Bool
-	once      sync.Once
-	sessions  tls.ClientSessionCache
-}
-
-// String returns the name of the protocol that the next dial tries first.
-func (p *Protocol) String() string {
-	if p.webSocket.Load() {
-		return "WebSocket"
-	}
-	return "SPDY"
-}
 
 // Dialer opens streams to one worker. It is safe for concurrent use.
 type Dialer struct {
@@ -40,6 +20,7 @@ type Dialer struct {
 	client rest.Interface
 	target Target
 	proto  *Protocol
+	own    atomic.Pointer[Transport] // the only one that got through at an earlier dial; nil: see proto
 }
 
 // New returns a Dialer. Each dial copies cfg and never changes it. With a client for core/v1, the
@@ -53,56 +34,12 @@ func New(cfg *rest.Config, client rest.Interface, t Target, proto *Protocol) *Di
 // stream. It returns when the server has upgraded the connection. If the container could not start
 // the agent, the first Read returns that error. Every error is a *link.DialError.
 func (d *Dialer) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
-	byWebSocket := d.proto.webSocket.Load()
-	unproved := !byWebSocket && !d.proto.proved.Load()
-	first, second := d.spdy, d.webSocket
-	if byWebSocket {
-		first, second = second, first
-	}
-	conn, err := d.try(ctx, first, unproved)
-	if err == nil && !byWebSocket {
-		d.proto.proved.Store(true)
-	}
-	var refused, again *refusedError
-	hindered := !errors.As(err, &refused) && err != nil && unproved && mayPass(ctx, err)
-	switch {
-	case hindered && d.proto.proved.Load(): // by another dial meanwhile, so this one was only slow
-		conn, err = d.attempt(ctx, first)
-	case hindered || refused != nil:
-		why := err
-		conn, err = d.attempt(ctx, second)
-		switch {
-		case err == nil && (hindered || refused.lasting):
-			d.proto.webSocket.Store(!byWebSocket)
-		case errors.As(err, &again) && hindered:
-			err = why
-		case errors.As(err, &again):
-			err = d.target.refusedTwice(refused, again)
-		}
-	}
+	d.proto.choose(ctx, d.client)
+	conn, err := d.race(ctx)
 	if err != nil {
 		return nil, d.confirm(ctx, err)
 	}
 	return conn, nil
-}
-
-// provingTimeout is half of the usual time for a dial, so that there is time for WebSocket.
-const provingTimeout = 5 * time.Second
-
-func (d *Dialer) try(ctx context.Context, open opener, unproved bool) (io.ReadWriteCloser, error) {
-	if !unproved {
-		return d.attempt(ctx, open)
-	}
-	ctx, cancel := context.WithTimeout(ctx, provingTimeout)
-	defer cancel()
-	return d.attempt(ctx, open)
-}
-
-// mayPass reports whether a WebSocket may work where the first SPDY stream did not: something on
-// the way blocks SPDY, or the permission for SPDY is missing.
-func mayPass(ctx context.Context, err error) bool {
-	var failed *link.DialError
-	return ctx.Err() == nil && errors.As(err, &failed) && (failed.Kind == link.Unreachable || failed.Kind == link.Forbidden)
 }
 
 // opener opens one kind of stream. After an error it may leave connections on the line, and its
@@ -110,21 +47,21 @@ func mayPass(ctx context.Context, err error) bool {
 type opener func(ctx context.Context, cfg *rest.Config, u *url.URL, l *line) (io.ReadWriteCloser, error)
 
 // attempt calls open with a line that is cut if ctx ends before open returns. Its error is a
-// *link.DialError or a *refusedError.
-func (d *Dialer) attempt(ctx context.Context, open opener) (io.ReadWriteCloser, error) {
+// *link.DialError or a *refusedError. reached reports whether anything accepted a connection.
+func (d *Dialer) attempt(ctx context.Context, open opener) (conn io.ReadWriteCloser, reached bool, err error) {
 	cfg := rest.CopyConfig(d.cfg)
 	u, err := d.target.execURL(cfg)
 	if err != nil {
-		return nil, &link.DialError{Kind: link.Unreachable, Err: err}
+		return nil, false, &link.DialError{Kind: link.Unreachable, Err: err}
 	}
 	l := &line{}
 	release := l.watch(ctx)
-	conn, err := open(ctx, cfg, u, l)
+	conn, err = open(ctx, cfg, u, l)
 	if whole := release(); !whole {
 		err = fmt.Errorf("no answer: %w", context.Cause(ctx))
 	}
 	if err == nil {
-		return conn, nil
+		return conn, true, nil
 	}
 	if conn != nil {
 		_ = conn.Close()
@@ -133,9 +70,9 @@ func (d *Dialer) attempt(ctx context.Context, open opener) (io.ReadWriteCloser, 
 	var known *link.DialError
 	var refused *refusedError
 	if errors.As(err, &known) || errors.As(err, &refused) {
-		return nil, err
+		return nil, true, err
 	}
-	return nil, &link.DialError{Kind: link.Unreachable, Err: fmt.Errorf("connect to API server: %w", err)}
+	return nil, l.reached(), &link.DialError{Kind: link.Unreachable, Err: fmt.Errorf("connect to API server: %w", err)}
 }
 
 // request sends the exec request through rt with the credentials of cfg. It returns nil if the

@@ -20,16 +20,22 @@
 //   - Each dial reads the token file, so the next dial uses a rotated token. Redirects
 //     are refused.
 //
-// # SPDY, then WebSocket
+// # SPDY and WebSocket
 //
 // SPDY/3.1 (v4.channel.k8s.io) is tried first. The API server passes its bytes on unchanged, with 3
 // goroutines and less than 0.1 MB per stream. The server takes WebSocket messages apart and
-// reassembles them, with 22 goroutines, 0.75 MB and twice the CPU time per byte.
+// reassembles them, with 22 goroutines, 0.75 MB and twice the CPU time per byte. The table in
+// version.go says which one is first, by the version of the server.
 //
-// WebSocket (v5) is tried if something that does not speak SPDY refused the upgrade. Until a first
-// SPDY stream has been opened, it is also tried if SPDY has no answer within 5 s or its permission
-// (create) is missing. It is never tried because of another verdict on the request (401, 404, 429,
-// 5xx). The protocol that worked is remembered.
+// The other one is tried in the same dial (race.go) if something refused the upgrade, answered with
+// an error of a gateway (502, 503 or 504 without a Status), or accepted the connection and closed it.
+// It is also tried if there is no answer after 5 s, or after half of the dial's time. Until a first
+// stream has been opened, a missing permission (create) is a reason, too. Other verdicts on the
+// request (401, 404, 429, 5xx) are not.
+//
+// A transport is given up by all dialers (protocol.go) after a refusal, and after one dial if it has
+// never worked. Otherwise an outage looks the same: that worker changes at once, and the others do
+// when three dials in a row have got through by the other transport only.
 //
 // The package reads streams from the connections itself and does not use client-go's executors.
 // Those keep goroutines for seconds after the end of the stream, and kill a WebSocket whose

@@ -87,9 +87,7 @@ func TestDialEndsWithItsContext(t *testing.T) {
 				if c.scheme == "https" {
 					cfg.CAData = ca
 				}
-				proto := &Protocol{}
-				proto.webSocket.Store(protocol == fakekube.WebSocket)
-				proto.proved.Store(true)
+				proto := worked(protocol)
 				dialer := New(cfg, nil, target, proto)
 
 				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)

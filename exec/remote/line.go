@@ -13,6 +13,7 @@ import (
 type line struct {
 	mu    sync.Mutex
 	conns []net.Conn
+	any   bool // a connection was opened
 	cut   bool
 }
 
@@ -32,8 +33,14 @@ func (l *line) dial(ctx context.Context, network, address string) (net.Conn, err
 		_ = conn.Close()
 		return nil, net.ErrClosed
 	}
-	l.conns = append(l.conns, conn)
+	l.conns, l.any = append(l.conns, conn), true
 	return conn, nil
+}
+
+func (l *line) reached() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.any
 }
 
 func (l *line) close() {

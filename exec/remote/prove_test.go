@@ -22,12 +22,12 @@ func TestBlockedSPDYFallsBack(t *testing.T) {
 		"a proxy that answers 400": func(w world) { w.exec.Refuse(fakekube.SPDY, 400, "no") },
 		"a proxy that answers 403": func(w world) { w.exec.Refuse(fakekube.SPDY, 403, "no") },
 		"no answer": func(w world) {
-			w.server.Fail(fakekube.Failure{Code: 500, Match: isSPDY, Hang: 2 * provingTimeout, Count: 1})
+			w.server.Fail(fakekube.Failure{Code: 500, Match: isSPDY, Hang: 2 * headStart, Count: 1})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := on(t, fakekube.SPDY, echo)
-			w.dialer.proto.proved.Store(false)
+			w.dialer.proto.memory.opened = 0
 			hinder(w)
 			for range 2 {
 				conn := w.dial(t)
@@ -48,7 +48,7 @@ func TestBlockedSPDYFallsBack(t *testing.T) {
 // that an opened stream proves the protocol.
 func TestOpenedSPDYIsKept(t *testing.T) {
 	w := on(t, fakekube.SPDY, echo)
-	w.dialer.proto.proved.Store(false)
+	w.dialer.proto.memory.opened = 0
 	for code, want := range map[int]link.Kind{401: link.Unauthorized, 404: link.NotFound, 503: link.Server} {
 		w.server.Fail(fakekube.Failure{Code: code, Count: 1})
 		_, err := w.dialer.Dial(t.Context())
@@ -68,7 +68,7 @@ func TestOpenedSPDYIsKept(t *testing.T) {
 // reported, and no protocol is remembered.
 func TestBothProtocolsFail(t *testing.T) {
 	w := on(t, fakekube.SPDY, echo)
-	w.dialer.proto.proved.Store(false)
+	w.dialer.proto.memory.opened = 0
 	w.server.Fail(fakekube.Failure{Code: 403, Count: 2})
 	_, err := w.dialer.Dial(t.Context())
 	require.Equal(t, link.Forbidden, kind(t, err))

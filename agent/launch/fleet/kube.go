@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"time"
 
@@ -83,6 +84,14 @@ func NewKube(cfg config.Config, agent, version string) (*Kube, error) {
 	}
 	return &Kube{cfg: restCfg, client: client, Namespace: namespace, agent: agent,
 		Gate: link.NewGate(), proto: &remote.Protocol{}}, nil
+}
+
+// LogTo makes the dialers log a change of their protocol: once, because all of them share it. It is
+// no warning. The job runs, and only an administrator can change the gateway that blocks a protocol.
+func (k *Kube) LogTo(log *slog.Logger) {
+	k.proto.Changed = func(to remote.Transport, why error) {
+		log.Info("exec streams use another protocol from now on", "protocol", to.String(), "err", why)
+	}
 }
 
 // Dialer implements Dialers.
