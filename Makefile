@@ -501,6 +501,7 @@ fault-ci: fault-test ## inject a seeded subset of the faults of make fault
 
 .PHONY: fault-test
 fault-test:
+	@sh test/fake/mpi/deps.sh --gateway
 	cd test/fault && $(GO) vet ./... && $(GO) test ./...
 
 .PHONY: errno

@@ -25,7 +25,7 @@
 // The table shows the number of runs by leg, fault and moment. An applicable cell with fewer than 50 runs fails.
 // Impossible cells are listed with their reason. In some runs of each cell (-real), `agent worker` and `agent
 // attach` are processes. In the others, PID 1's server and the bridge's two copy loops run in this program. The
-// matrix shortens the link's timers (400 ms, 1.6 s, 4 s). The parts detect, resume, mortal and thousand use the
+// matrix shortens the link's timers (400 ms, 1.6 s, 4 s). The parts detect, resume, mortal, thousand and gateway use the
 // product's defaults, except where detect shortens them.
 //
 // # Other figures
@@ -34,6 +34,9 @@
 //   - resume: the time from a cut to the first new byte
 //   - mortal: 64 MiB of output, and 16 MiB of input, over connections that die after 256 KiB
 //   - thousand: all links of a launcher are cut at once; the workers are in a process of their own
+//   - gateway: nginx stands before the API server, passes WebSockets, and drops SPDY in seven ways: from the start,
+//     or from a cut in mid-run on. Each link may try SPDY once. A link that carries nothing must stay up behind
+//     nginx's timeout (package gateway)
 //
 // The flag -seed repeats a run, -only chooses cells, -parts chooses figures, and -subset is the short form for CI.
 // As root, the program runs in its own PID namespace.

@@ -56,7 +56,7 @@ func main() {
 	flag.IntVar(&o.lanes, "lanes", 48, "rigs at the same time")
 	flag.BoolVar(&o.subset, "subset", false, "4 runs of each cell, and short forms of the rest: for CI")
 	flag.StringVar(&only, "only", "", "only cells whose LEG/FAULT/MOMENT matches this regular expression")
-	flag.StringVar(&o.parts, "parts", "matrix,detect,resume,mortal,thousand", "the parts to run")
+	flag.StringVar(&o.parts, "parts", "matrix,detect,resume,mortal,thousand,gateway", "the parts to run")
 	flag.Parse()
 	if o.seed == 0 {
 		o.seed = rand.Uint64()
@@ -115,7 +115,7 @@ func run(o options) (err error) {
 	for _, part := range []struct {
 		name string
 		run  func(*yard, options, *book) error
-	}{{"matrix", matrix}, {"detect", detect}, {"resume", resume}, {"mortal", mortal}, {"thousand", thousand}} {
+	}{{"matrix", matrix}, {"detect", detect}, {"resume", resume}, {"mortal", mortal}, {"thousand", thousand}, {"gateway", gateways}} {
 		if strings.Contains(","+o.parts+",", ","+part.name+",") {
 			start := time.Now()
 			if err := part.run(y, o, b); err != nil {

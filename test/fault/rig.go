@@ -58,6 +58,8 @@ type rig struct {
 	client    rest.Interface
 	gate      *link.Gate
 	proto     *remote.Protocol
+	shared    bool // proto is that of a launcher with more links
+	held      *line
 	worker    worker
 }
 
@@ -124,9 +126,9 @@ func (r *rig) close() error {
 }
 
 // dialer returns the product's dialer with the launcher's tap around it. The dialer remembers that a server does
-// not support SPDY. For SPDY it is reset for each run, so that a wrong conclusion lasts no longer than a run.
+// not support SPDY. If the server does, it is reset for each run, so that a wrong conclusion lasts no longer than a run.
 func (r *rig) dialer() link.Dialer {
-	if r.transport == spdy {
+	if r.transport != webSocket && !r.shared {
 		r.proto = &remote.Protocol{}
 	}
 	target := remote.Target{Namespace: "fault", Pod: r.name, UID: "u", Container: "main", Agent: "/agent"}

@@ -118,7 +118,19 @@ type numbers struct {
 }
 
 func sumUp(results []result, wanted map[cell]bool) numbers {
-	n := numbers{Fewest: -1}
+	n := sums(results)
+	n.Fewest = -1
+	at, _ := count(results)
+	for c, t := range at {
+		if wanted[c] && (n.Fewest < 0 || t.Runs < n.Fewest) {
+			n.Fewest = t.Runs
+		}
+	}
+	return n
+}
+
+// sums counts the runs in which the fault has struck.
+func sums(results []result) (n numbers) {
 	for _, r := range results {
 		if !r.Struck {
 			continue
@@ -132,12 +144,6 @@ func sumUp(results []result, wanted map[cell]bool) numbers {
 			if c.is {
 				*c.n++
 			}
-		}
-	}
-	at, _ := count(results)
-	for c, t := range at {
-		if wanted[c] && (n.Fewest < 0 || t.Runs < n.Fewest) {
-			n.Fewest = t.Runs
 		}
 	}
 	return n

@@ -1,11 +1,12 @@
 #!/bin/sh
-# deps.sh --run | --test | --model | --errno | --conform: install what is missing on a bare Debian.
+# deps.sh --run | --test | --model | --errno | --gateway | --conform: install what is missing on a bare Debian.
 #
 #   --run   what `make run` needs: Open MPI and a C compiler
 #   --test  that, MPICH, mpi4py for both, and rsync, git, pdsh, scp, strace, gdb, eu-stack,
 #           promtool and py-spy
 #   --model spin, and a C compiler
 #   --errno strace
+#   --gateway nginx
 #   --conform what --test needs, and the MPIs of PyPI for the conformance matrix:
 #           Open MPI 5.0, MPICH 4.2 and Intel MPI's runtime, 400 MB, each in a venv
 #           of its own below MUSTER_MPIS (default ~/.cache/muster/mpi)
@@ -148,8 +149,12 @@ case ${1:-} in
 	# shellcheck disable=SC2046
 	install $(printf '/usr/bin/strace strace\n' | missing)
 	;;
+--gateway)
+	# shellcheck disable=SC2046
+	install $(printf '/usr/sbin/nginx nginx-light\n' | missing)
+	;;
 *)
-	echo "usage: deps.sh --run | --test | --model | --errno | --conform" >&2
+	echo "usage: deps.sh --run | --test | --model | --errno | --gateway | --conform" >&2
 	exit 64
 	;;
 esac

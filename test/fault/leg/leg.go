@@ -17,12 +17,12 @@ import (
 // Leg is a proxy in front of one address.
 type Leg struct {
 	ln   net.Listener
-	to   [2]string // network, address
 	tap  *Tap
 	wg   sync.WaitGroup
 	stop context.CancelFunc
 
 	mu     sync.Mutex
+	to     [2]string // network, address
 	pairs  map[*pair]struct{}
 	newest *pair
 	next   *Strike // for the next connection
@@ -60,8 +60,18 @@ func (l *Leg) accept(ctx context.Context) {
 	}
 }
 
+// Redirect makes later connections go to another address.
+func (l *Leg) Redirect(network, to string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.to = [2]string{network, to}
+}
+
 func (l *Leg) serve(ctx context.Context, near net.Conn) {
-	far, err := (&net.Dialer{}).DialContext(ctx, l.to[0], l.to[1])
+	l.mu.Lock()
+	to := l.to
+	l.mu.Unlock()
+	far, err := (&net.Dialer{}).DialContext(ctx, to[0], to[1])
 	if err != nil {
 		near.Close()
 		return

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilproxy "k8s.io/apimachinery/pkg/util/proxy"
 	"k8s.io/apiserver/pkg/util/proxy"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
@@ -150,7 +151,12 @@ func (c *Cluster) exec(w http.ResponseWriter, r *http.Request) {
 
 type responder struct{}
 
-func (responder) Error(w http.ResponseWriter, _ *http.Request, _ error) {
+// Error answers as an API server does: a request that lost its Upgrade header on the way gets a 400.
+func (responder) Error(w http.ResponseWriter, _ *http.Request, err error) {
+	if known := apierrors.APIStatus(nil); errors.As(err, &known) {
+		fakekube.WriteStatus(w, int(known.Status().Code), known.Status().Message)
+		return
+	}
 	refuse(w, Answer{Code: http.StatusInternalServerError})
 }
 
