@@ -596,6 +596,10 @@ bench-apply: $(LOADED) ## measure apply to first line: LaunchJob and mpi-operato
 bench-hold: $(LOADED) ## measure what a running job holds at the API server
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/hold
 
+.PHONY: bench-streams
+bench-streams: loaded ## measure exec streams, SPDY and WebSocket (KUBERNETES=1.37)
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/streams -page docs/explanation/bench/streams.md
+
 .PHONY: bench-throughput
 bench-throughput: $(LOADED) ## measure output through the whole path, beside kubectl exec
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/throughput

@@ -78,6 +78,8 @@ apiserver_longrunning_requests{component="apiserver",group="",resource="pods",sc
 apiserver_longrunning_requests{component="apiserver",group="",resource="pods",scope="resource",subresource="exec",verb="GET",version="v1"} 1
 apiserver_longrunning_requests{component="apiserver",group="",resource="pods",scope="resource",subresource="log",verb="CONNECT",version="v1"} 3
 apiserver_longrunning_requests{resource="nodes",subresource="exec"} 7
+kubelet_websocket_streaming_requests_total{subresource="attach"} 4
+kubelet_websocket_streaming_requests_total{subresource="exec"} 9
 go_goroutines 1200
 go_memstats_heap_alloc_bytes 2.5e+08
 go_memstats_heap_alloc_bytes_total 9e+12
@@ -88,7 +90,7 @@ process_virtual_memory_bytes 1e+12
 `
 	s, err := parseServer([]byte(text))
 	require.NoError(t, err)
-	require.Equal(t, Server{Streams: 21, CPUSeconds: 56.5, Goroutines: 1200, Live: 2.65e8, Resident: 6.64612e8}, s)
+	require.Equal(t, Server{Streams: 21, WebSockets: 9, CPUSeconds: 56.5, Goroutines: 1200, Live: 2.65e8, Resident: 6.64612e8}, s)
 
 	none, err := parseServer([]byte(text[strings.Index(text, "go_goroutines"):]))
 	require.NoError(t, err)

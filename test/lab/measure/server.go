@@ -14,10 +14,11 @@ import (
 	"time"
 )
 
-// Server holds metrics of an API server.
+// Server holds metrics of an API server or a kubelet.
 type Server struct {
 	At         time.Time
-	Streams    float64 // running pods/exec requests
+	Streams    float64 // running pods/exec requests; of an API server
+	WebSockets float64 // exec requests by WebSocket so far; of a kubelet since 1.36
 	CPUSeconds float64
 	Goroutines float64
 	Live       float64 // bytes of the heap and of stacks
@@ -25,8 +26,18 @@ type Server struct {
 }
 
 // Server reads the API server's metrics.
-func (w *World) Server(ctx context.Context) (Server, error) {
-	text, err := w.Fetch(ctx, "/metrics")
+func (w *World) Server(ctx context.Context) (Server, error) { return w.read(ctx, "") }
+
+// Kubelet reads the metrics of a node's kubelet, through the API server.
+func (w *World) Kubelet(ctx context.Context, node string) (Server, error) {
+	return w.read(ctx, KubeletPath(node))
+}
+
+// KubeletPath returns the path at the API server that leads to a node's kubelet.
+func KubeletPath(node string) string { return "/api/v1/nodes/" + node + "/proxy" }
+
+func (w *World) read(ctx context.Context, below string) (Server, error) {
+	text, err := w.Fetch(ctx, below+"/metrics")
 	if err != nil {
 		return Server{}, err
 	}
@@ -65,16 +76,20 @@ func parseServer(text []byte) (s Server, err error) {
 		name, rest, _ := strings.Cut(strings.TrimSpace(string(line)), " ")
 		_, wanted := plain[name]
 		exec := strings.HasPrefix(name, "apiserver_longrunning_requests{") && strings.Contains(name, `resource="pods"`) && strings.Contains(name, `subresource="exec"`)
-		if !wanted && !exec {
+		sockets := strings.HasPrefix(name, "kubelet_websocket_streaming_requests_total{") && strings.Contains(name, `subresource="exec"`)
+		if !wanted && !exec && !sockets {
 			continue
 		}
 		value, err := strconv.ParseFloat(rest, 64)
 		if err != nil {
 			return s, fmt.Errorf("read metrics: %w", err)
 		}
-		if exec {
+		switch {
+		case exec:
 			s.Streams += value
-		} else {
+		case sockets:
+			s.WebSockets += value
+		default:
 			plain[name] = value
 		}
 	}

@@ -21,6 +21,9 @@ const owner = "muster.dev/bench" // label of the benchmarks' namespaces
 // nodes are the nodes of test/lab/cluster. Workers are spread over them.
 var nodes = [...]string{"node1", "node2"}
 
+// Nodes returns the nodes on which the pods run.
+func Nodes() []string { return nodes[:] }
+
 // Space is a namespace of a benchmark.
 type Space struct{ Name string }
 
@@ -48,7 +51,7 @@ type Job struct {
 	Name     string
 	Image    string // in images/
 	Workers  int
-	Launcher []string // the launcher's arguments, for the image's entry point
+	Launcher []string // the launcher's arguments, for the image's entry point; nil: no launcher
 	Worker   []string // the workers' arguments
 	Shell    bool     // Launcher and Worker are lines of sh instead
 	Shared   string   // directory of this machine, mounted as /shared in each pod; "": none
@@ -74,7 +77,9 @@ func (s Space) Start(ctx context.Context, j Job) (addresses []string, err error)
 		role := objects[1].(rbacv1.Role)
 		role.Rules[0].Verbs = append(role.Rules[0].Verbs, "get")
 	}
-	objects = append(objects, j.pod(j.LauncherName(), "launcher", nodes[0], j.Launcher))
+	if j.Launcher != nil {
+		objects = append(objects, j.pod(j.LauncherName(), "launcher", nodes[0], j.Launcher))
+	}
 	for i, name := range names {
 		pod := j.pod(name, "worker", nodes[i%len(nodes)], j.Worker)
 		pod.Labels["muster.dev/index"] = fmt.Sprint(i)

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/procfs"
-
 	"github.com/musterhq/muster/test/lab/measure"
 	"github.com/musterhq/muster/test/suite/audit"
 	"github.com/musterhq/muster/test/suite/await"
@@ -72,7 +70,7 @@ func (w *world) play(ctx context.Context, r *run, f *farm, span time.Duration) (
 	if err != nil {
 		return err
 	}
-	busy, err := machineCPU()
+	busy, err := measure.MachineCPU()
 	if err != nil {
 		return err
 	}
@@ -86,7 +84,7 @@ func (w *world) play(ctx context.Context, r *run, f *farm, span time.Duration) (
 		return err
 	}
 	r.Launched = begun.Sub(l.began).Seconds()
-	all, err := machineCPU()
+	all, err := measure.MachineCPU()
 	if err != nil {
 		return err
 	}
@@ -178,16 +176,4 @@ func (w *world) count(r *run, from time.Time) error {
 	}
 	r.RequestsBy, r.Requests = audit.Count(ours), float64(len(ours))/float64(r.Size)
 	return nil
-}
-
-// machineCPU returns the CPU time of the whole machine in seconds: all time
-// except idle and iowait.
-func machineCPU() (float64, error) {
-	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		return 0, fmt.Errorf("read CPU time: %w", err)
-	}
-	stat, err := fs.Stat()
-	all := stat.CPUTotal
-	return all.User + all.Nice + all.System + all.IRQ + all.SoftIRQ + all.Steal, err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/test/lab/bench/report"
 	"github.com/musterhq/muster/test/lab/kwok"
+	"github.com/musterhq/muster/test/lab/measure"
 	"github.com/musterhq/muster/test/suite/await"
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/kube"
@@ -130,7 +131,7 @@ type spent struct{ launcher, server, nodes, machine float64 }
 func (w *world) spent(ctx context.Context, l *launcher, f *farm) (spent, error) {
 	server, err := w.Server(ctx)
 	nodes, nerr := f.usage()
-	machine, merr := machineCPU()
+	machine, merr := measure.MachineCPU()
 	return spent{l.last.Load().CPUSeconds, server.CPUSeconds, nodes.CPUSeconds, machine}, errors.Join(err, nerr, merr)
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/test/lab/bench/report"
+	"github.com/musterhq/muster/test/lab/measure"
 )
 
 func TestParseLine(t *testing.T) {
@@ -63,7 +64,7 @@ func TestTable(t *testing.T) {
 }
 
 func TestMachineCPU(t *testing.T) {
-	busy, err := machineCPU()
+	busy, err := measure.MachineCPU()
 	require.NoError(t, err)
 	require.Positive(t, busy)
 }
