@@ -70,8 +70,8 @@ func (p *Protocol) choose(ctx context.Context, client rest.Interface) {
 		return
 	}
 	p.ask.Do(func() {
-		minor, err := serverMinor(ctx, client)
-		if err != nil {
+		minor, known := serverMinor(ctx, client)
+		if !known {
 			return
 		}
 		p.mu.Lock()

@@ -63,13 +63,11 @@ func TestServerMinor(t *testing.T) {
 		`{"kind":"Status"}`:                                 -1,
 		`<html>`:                                            -1,
 	} {
-		minor, err := parseMinor([]byte(body))
-		if want < 0 {
-			require.ErrorContains(t, err, "read the server's version: ", body)
-			continue
+		minor, known := parseMinor([]byte(body))
+		require.Equal(t, want >= 0, known, body)
+		if known {
+			require.Equal(t, want, minor, body)
 		}
-		require.NoError(t, err, body)
-		require.Equal(t, want, minor, body)
 	}
 }
 

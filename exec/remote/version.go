@@ -3,7 +3,6 @@ package remote
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -42,26 +41,23 @@ func preferred(minor int, table []choice) Transport {
 // dial needs the time.
 const versionTimeout = time.Second
 
-// serverMinor returns the minor version of the API server. Everybody may ask for it.
-func serverMinor(ctx context.Context, client rest.Interface) (int, error) {
+// serverMinor returns the minor version of the API server, if it is known. Everybody may ask for it.
+func serverMinor(ctx context.Context, client rest.Interface) (minor int, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
 	body, err := client.Get().AbsPath("/version").DoRaw(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("get the server's version: %w", err)
+		return 0, false // the first transport stays the same
 	}
 	return parseMinor(body)
 }
 
 // parseMinor reads the answer to /version. Some providers add a plus sign to the minor version.
-func parseMinor(body []byte) (int, error) {
+func parseMinor(body []byte) (minor int, known bool) {
 	var v struct{ Major, Minor string }
-	if err := json.Unmarshal(body, &v); err != nil {
-		return 0, fmt.Errorf("read the server's version: %w", err)
+	if json.Unmarshal(body, &v) != nil || v.Major != "1" {
+		return 0, false
 	}
 	minor, err := strconv.Atoi(strings.TrimSuffix(v.Minor, "+"))
-	if v.Major != "1" || err != nil {
-		return 0, fmt.Errorf("read the server's version: %q is not a version of Kubernetes", v.Major+"."+v.Minor)
-	}
-	return minor, nil
+	return minor, err == nil
 }
