@@ -27,8 +27,8 @@
 // reassembles them, with 22 goroutines, 0.75 MB and twice the CPU time per byte. The table in
 // version.go says which one is first, by the version of the server.
 //
-// The other one is tried in the same dial (race.go) if something refused the upgrade, answered with
-// an error of a gateway (502, 503 or 504 without a Status), or accepted the connection and closed it.
+// The other one is tried in the same dial (race.go) if something refused the upgrade, or accepted the
+// connection and closed it. So it is after an error of a gateway (502, 503 or 504 without a Status).
 // It is also tried if there is no answer after 5 s, or after half of the dial's time. Until a first
 // stream has been opened, a missing permission (create) is a reason, too. Other verdicts on the
 // request (401, 404, 429, 5xx) are not.

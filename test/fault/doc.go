@@ -34,7 +34,7 @@
 //   - resume: the time from a cut to the first new byte
 //   - mortal: 64 MiB of output, and 16 MiB of input, over connections that die after 256 KiB
 //   - thousand: all links of a launcher are cut at once; the workers are in a process of their own
-//   - gateway: nginx stands before the API server, passes WebSockets, and drops SPDY in seven ways: from the start,
+//   - gateway: nginx is in front of the API server, passes WebSockets, and drops SPDY in seven ways: from the start,
 //     or from a cut in mid-run on. Each link may try SPDY once. A link that carries nothing must stay up behind
 //     nginx's timeout (package gateway)
 //

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -41,6 +42,8 @@ type many struct {
 	gate  *link.Gate
 	lines []*line
 	echo  []*echo
+
+	changes atomic.Int32 // of the protocol
 }
 
 // thousand cuts all links at once and measures the time until each of them has carried bytes both ways again.
@@ -69,11 +72,13 @@ func thousand(y *yard, o options, b *book) (err error) {
 		rates = append(rates, float64(busiest(m.leg.Accepted())))
 	}
 	return b.keep("fault-thousand", map[string]any{
+		"changes": m.changes.Load(),
 		"resumed": figure.Series{Unit: "s", Samples: took, Reduce: "max"},
 		"dials":   figure.Series{Unit: "dials", Samples: rates, Reduce: "max"},
 	},
 		figure.Row{Name: fmt.Sprintf("%d links cut at once: all carry bytes again", n), Log: "resumed", Op: "<=", Bar: 10},
-		figure.Row{Name: fmt.Sprintf("%d links cut at once: most dials in a second", n), Log: "dials", Op: "<=", Bar: mostDialsASecond})
+		figure.Row{Name: fmt.Sprintf("%d links cut at once: most dials in a second", n), Log: "dials", Op: "<=", Bar: mostDialsASecond},
+		figure.Row{Name: fmt.Sprintf("%d links cut at once: changes of the protocol", n), Log: "changes", Op: "=="})
 }
 
 // open links n workers and starts a session on each.
@@ -89,7 +94,7 @@ func (m *many) open(ctx context.Context, y *yard, n int) (err error) {
 	if err != nil {
 		return err
 	}
-	proto := &remote.Protocol{}
+	proto := &remote.Protocol{Changed: func(remote.Transport, error) { m.changes.Add(1) }}
 	for i := range n {
 		target := remote.Target{Namespace: "fault", Pod: podName(i), UID: "u", Container: "main", Agent: "/agent"}
 		l := startLink(link.Config{Worker: target.Pod, Dialer: remote.New(cfg, client, target, proto), Gate: m.gate})
