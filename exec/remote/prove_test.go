@@ -64,7 +64,21 @@ func TestOpenedSPDYIsKept(t *testing.T) {
 	require.Equal(t, map[string]int{fakekube.SPDY: 2}, w.exec.Dials())
 }
 
-// TestBothProtocolsFail checks that, if both protocols fail, the error of the WebSocket is
+// TestRefusalNamesTheRight checks that the answer that names the missing right is reported, whichever protocol was
+// first. A server since 1.35 answers the other one with nothing after "is forbidden: ".
+func TestRefusalNamesTheRight(t *testing.T) {
+	to := Target{Namespace: "ns", Pod: "pi-worker-0"}
+	refused := func(message string) error {
+		return &link.DialError{Kind: link.Forbidden, Err: &ForbiddenError{Target: to, Message: message}}
+	}
+	spdy, webSocket := refused(`pods "pi-worker-0" is forbidden: User "x" cannot create resource "pods/exec"`), refused(`pods "pi-worker-0" is forbidden: `)
+	for _, first := range []Transport{SPDY, WebSocket} {
+		r := &race{first: first, failed: [2]error{SPDY: spdy, WebSocket: webSocket}}
+		require.Equal(t, spdy, r.err(), first)
+	}
+}
+
+// TestBothProtocolsFail checks that, if both protocols fail, an error is
 // reported, and no protocol is remembered.
 func TestBothProtocolsFail(t *testing.T) {
 	w := on(t, fakekube.SPDY, echo)

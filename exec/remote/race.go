@@ -168,12 +168,20 @@ func (r *race) err() error {
 			return &link.DialError{Kind: link.Server, Err: first}
 		}
 		return first
+	case isForbidden(first) && isForbidden(second):
+		// Since 1.35 both need the right to create, and the refusal of a WebSocket does not name it.
+		return r.failed[SPDY]
 	case !errors.As(second, &again):
 		return second
 	case errors.As(first, &refused):
 		return r.d.target.refusedTwice(refused, again)
 	}
 	return first
+}
+
+func isForbidden(err error) bool {
+	var failed *link.DialError
+	return errors.As(err, &failed) && failed.Kind == link.Forbidden
 }
 
 // unproved is a stream that proves that its transport gets through when its first byte arrives. An
