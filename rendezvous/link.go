@@ -78,7 +78,7 @@ func LinkNoAgent(pod, container, path string, cause string) Reason {
 	return Reason{
 		Code: NoAgent, Pod: pod, Brief: "NoAgent: no " + path + " in container " + container,
 		Sentence: fmt.Sprintf("%s: container %s has no agent (%s): %s", pod, container, path, clip(after(cause, " cannot run the agent "+path+": "), 300)),
-		Hint: "set spec.agent.delivery: init in the LaunchJob; in other pods, bake the agent into the image (COPY --from=... /agent " + target + "), " +
+		Hint: "set spec.agent.delivery: auto in the LaunchJob; in other pods, bake the agent into the image (COPY --from=... /agent " + target + "), " +
 			"copy it in with an init container (agent install), or name its path with --worker-agent",
 		Permanent: true,
 	}

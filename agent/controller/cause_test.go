@@ -31,9 +31,9 @@ func TestContainerThatCannotStart(t *testing.T) {
 		of           string
 		reason, word string
 	}{
-		"launcher without the agent":    {[]*corev1.Pod{aPod(mpi, "pi-launcher", unstartable("/muster/agent")), aPod(mpi, "pi-worker-0"), aPod(mpi, "pi-worker-1")}, "mpi", "NoAgent", "set spec.agent.delivery: init"},
-		"a worker without the agent":    {[]*corev1.Pod{aPod(mpi, "pi-launcher", func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Ready = true }), aPod(mpi, "pi-worker-0", unstartable("/muster/agent")), aPod(mpi, "pi-worker-1")}, "mpi", "NoAgent", "set spec.agent.delivery: init"},
-		"member without the agent":      {[]*corev1.Pod{aPod(join, member, unstartable("/muster/agent"))}, "join", "NoAgent", "set spec.agent.delivery: init"},
+		"launcher without the agent":    {[]*corev1.Pod{aPod(mpi, "pi-launcher", unstartable("/muster/agent")), aPod(mpi, "pi-worker-0"), aPod(mpi, "pi-worker-1")}, "mpi", "NoAgent", "set spec.agent.delivery: auto"},
+		"a worker without the agent":    {[]*corev1.Pod{aPod(mpi, "pi-launcher", func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Ready = true }), aPod(mpi, "pi-worker-0", unstartable("/muster/agent")), aPod(mpi, "pi-worker-1")}, "mpi", "NoAgent", "set spec.agent.delivery: auto"},
+		"member without the agent":      {[]*corev1.Pod{aPod(join, member, unstartable("/muster/agent"))}, "join", "NoAgent", "set spec.agent.delivery: auto"},
 		"a missing command":             {[]*corev1.Pod{aPod(mpi, "pi-launcher", unstartable("/opt/pi"))}, "mpi", "StartError", "correct command, args or image"},
 		"a missing command of a member": {[]*corev1.Pod{aPod(join, member, unstartable("/opt/train"))}, "join", "StartError", "correct command, args or image"},
 		"a failed check":                {[]*corev1.Pod{aPod(mpi, "pi-launcher", ended(76, time.Minute, "preflight: pi-worker-1 on gpu-7: /dev has 7 (exit code 76)"))}, "mpi", "PreflightFailed", "pi-worker-1 on gpu-7"},

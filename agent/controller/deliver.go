@@ -23,7 +23,7 @@ func (b builder) deliver(s slot, spec *corev1.PodSpec) {
 		return
 	}
 	volume, mount := corev1.Volume{Name: agentVolume}, corev1.VolumeMount{Name: agentVolume, MountPath: dir}
-	if delivery(b.job) == imageVolume {
+	if d := delivery(b.job); d == imageVolume || d == auto && b.volumes {
 		volume.Image = &corev1.ImageVolumeSource{Reference: b.image, PullPolicy: corev1.PullIfNotPresent}
 	} else {
 		volume.EmptyDir = &corev1.EmptyDirVolumeSource{}

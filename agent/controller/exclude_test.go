@@ -140,7 +140,7 @@ func TestANodeThatIsGone(t *testing.T) {
 		recorder := events.NewFakeRecorder(10)
 		s.clock.SetTime(now())
 		r.Events = recorder
-		b := r.builder(job)
+		b := r.builder(t.Context(), job)
 		sc := scene{now: now()}
 		sc.places, _ = observe(b.slots, []*corev1.Pod{aPod(job, "pi-launcher"), aPod(job, "pi-worker-0"), pod}, b.attempt, sc.now)
 		require.NoError(t, s.truth.Create(t.Context(), job))

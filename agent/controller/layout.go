@@ -99,7 +99,7 @@ func roleList(job *v1alpha1.LaunchJob) string {
 // gang returns the gang of the pods.
 func (b builder) gang() gang.Group { return gang.Group{Job: b.job, Pods: len(b.slots)} }
 
-// delivery returns how the agent gets into the pods.
+// delivery returns how the agent gets into the pods, in the user's words.
 func delivery(job *v1alpha1.LaunchJob) string {
 	return cmp.Or(ptr.Deref(job.Spec.Agent, v1alpha1.Agent{}).Delivery, names.DefaultDelivery)
 }
@@ -115,6 +115,7 @@ func maxRestarts(job *v1alpha1.LaunchJob) int32 {
 
 // Ways of delivery, besides init.
 const (
+	auto        = "auto"
 	baked       = "baked"
 	imageVolume = "imageVolume"
 )

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"os"
 	"strings"
 	"testing"
@@ -40,7 +41,7 @@ func aJob(t *testing.T, name string) *v1alpha1.LaunchJob {
 func now() time.Time { return time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC) }
 
 func aBuilder(job *v1alpha1.LaunchJob) builder {
-	return (&Reconciler{AgentImage: "registry.example.com/muster-agent:1"}).builder(job)
+	return (&Reconciler{AgentImage: "registry.example.com/muster-agent:1"}).builder(context.Background(), job)
 }
 
 // aPod returns the pod of a slot, with the status that its kubelet would report.

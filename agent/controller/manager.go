@@ -31,6 +31,7 @@ import (
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/controller/census"
+	"github.com/musterhq/muster/agent/controller/kubelets"
 	"github.com/musterhq/muster/agent/controller/progress"
 	"github.com/musterhq/muster/agent/controller/topology"
 	"github.com/musterhq/muster/agent/controller/trace"
@@ -112,9 +113,13 @@ func NewManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 			return nil, fmt.Errorf("send traces: %w", err)
 		}
 	}
+	nodes, err := kubelets.New(cfg, clock.RealClock{})
+	if err != nil {
+		return nil, err
+	}
 	r := &Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("muster-controller"),
-		Clock: clock.RealClock{}, AgentImage: o.AgentImage, MaxWorkers: o.MaxWorkers, Version: o.Version, Metrics: series, Offer: offer, Trace: tracer,
+		Clock: clock.RealClock{}, AgentImage: o.AgentImage, MaxWorkers: o.MaxWorkers, Version: o.Version, Metrics: series, Offer: offer, Trace: tracer, Kubelets: nodes,
 	}
 	return mgr, errors.Join(r.watch(mgr), topology.Add(mgr, reasonNoTopology), serve.Add(mgr, o.Serve, o.Namespaces))
 }

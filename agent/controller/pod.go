@@ -22,6 +22,7 @@ type builder struct {
 	job     *v1alpha1.LaunchJob
 	slots   []slot
 	image   string                  // image of the agent
+	volumes bool                    // all nodes can mount an image as a volume
 	attempt int32                   // attempt of the pods, from 1
 	avoid   []v1alpha1.ExcludedNode // nodes where no new pod may go
 	offer   *progress.Offer         // what pods need to report progress; nil: nothing

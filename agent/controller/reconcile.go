@@ -23,6 +23,7 @@ import (
 	"github.com/musterhq/muster/agent/controller/census"
 	"github.com/musterhq/muster/agent/controller/exclude"
 	"github.com/musterhq/muster/agent/controller/gang"
+	"github.com/musterhq/muster/agent/controller/kubelets"
 	"github.com/musterhq/muster/agent/controller/progress"
 	"github.com/musterhq/muster/agent/controller/trace"
 	"github.com/musterhq/muster/exec/names"
@@ -43,6 +44,7 @@ type Reconciler struct {
 	Metrics    *census.Changes
 	Offer      *progress.Offer // what pods need to report progress; nil: they cannot
 	Trace      *trace.Tracer   // nil: no traces
+	Kubelets   *kubelets.Nodes // nil: nodes that cannot mount images
 	failures   failures
 }
 
@@ -79,7 +81,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 		known = job.DeepCopy()
 		known.Status.Gang = s.gang.backend
 	}
-	b := r.builder(known)
+	b := r.builder(ctx, known)
 	var surplus []*corev1.Pod
 	s.places, surplus = observe(b.slots, pods, b.attempt, s.now)
 	if job.Status.CompletionTime != nil {
@@ -91,12 +93,13 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	return r.report(ctx, job, s)
 }
 
-func (r *Reconciler) builder(job *v1alpha1.LaunchJob) builder {
+func (r *Reconciler) builder(ctx context.Context, job *v1alpha1.LaunchJob) builder {
 	image := cmp.Or(ptr.Deref(job.Spec.Agent, v1alpha1.Agent{}).Image, r.AgentImage)
 	b := builder{job: job, slots: layout(job), image: image, attempt: max(job.Status.Attempt, 1), offer: r.Offer, trace: r.Trace}
 	if gang.Backend(job) != gang.Kueue { // a group of Kueue wants pods that are alike
 		b.avoid = job.Status.ExcludedNodes
 	}
+	b.volumes = r.Kubelets != nil && delivery(job) == auto && job.Status.CompletionTime == nil && r.Kubelets.MountImages(ctx)
 	return b
 }
 

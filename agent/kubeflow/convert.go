@@ -1,12 +1,10 @@
 package kubeflow
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
-	"github.com/musterhq/muster/exec/names"
 )
 
 // KubeflowV1 is the compat value of jobs from kubeflow.org: they get the pods, Services and
@@ -19,7 +17,7 @@ const (
 // Options configures a conversion.
 type Options struct {
 	Compat     string // "" and kubeflow-v1: for kinds of kubeflow.org; none: for no kind
-	Delivery   string // baked, init, imageVolume; "": names.DefaultDelivery
+	Delivery   string // auto, init, imageVolume, baked; "": auto
 	AgentImage string // for init and imageVolume; "": the controller's release
 	// Runtimes holds the documents that a TrainJob may name, by "KIND/NAME".
 	Runtimes map[string]map[string]any
@@ -100,7 +98,7 @@ func Convert(object map[string]any, o Options) Result {
 	}
 	c.job.APIVersion, c.job.Kind = v1alpha1.Version().String(), v1alpha1.Kind
 	c.metadata()
-	c.job.Spec.Agent = c.agent()
+	c.job.Spec.Agent = v1alpha1.AgentBy(c.o.Delivery, c.o.AgentImage)
 	if !c.spec.has() {
 		c.spec.fatal("", "the job has no spec")
 	} else {
@@ -124,11 +122,6 @@ func known() string {
 		all = append(all, k.Kind+" of "+k.APIVersion)
 	}
 	return strings.Join(all, ", ")
-}
-
-// agent returns how the agent gets into images that do not contain it.
-func (c *conversion) agent() *v1alpha1.Agent {
-	return &v1alpha1.Agent{Delivery: cmp.Or(c.o.Delivery, names.DefaultDelivery), Image: c.o.AgentImage}
 }
 
 // baked reports whether the images have the agent as their entrypoint.

@@ -101,7 +101,7 @@ func (f *finder) begin(ctx context.Context, k kind) error {
 // convert is the conversion with the options for serving: the environment and the names of the
 // kind's operator, and an agent that images need not contain.
 func convert(object map[string]any) kubeflow.Result {
-	return kubeflow.Convert(object, kubeflow.Options{Compat: "kubeflow-v1", Delivery: "init"})
+	return kubeflow.Convert(object, kubeflow.Options{Compat: "kubeflow-v1"})
 }
 
 // watch calls the reconciler for each change of an object, of its LaunchJob, and of the labels of

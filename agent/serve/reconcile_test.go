@@ -39,7 +39,7 @@ func TestServed(t *testing.T) {
 	require.NotNil(t, job)
 	require.True(t, metav1.IsControlledBy(job, w.object()))
 	require.Equal(t, "kubeflow-v1", job.Spec.Compat)
-	require.Equal(t, "init", job.Spec.Agent.Delivery)
+	require.Nil(t, job.Spec.Agent, "the controller chooses how the agent gets into the pods")
 	require.Nil(t, job.Spec.RunPolicy.TTLSecondsAfterFinished)
 	require.Equal(t, "Created=True(PyTorchJobCreated) ", line(w.status()))
 	require.Equal(t, []string{"create pi", "status pi"}, w.log, "the status is written once")

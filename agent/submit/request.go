@@ -98,7 +98,7 @@ func (r Request) Job() (*v1alpha1.LaunchJob, error) {
 		Spec: v1alpha1.LaunchJobSpec{
 			Framework: w.framework,
 			Gang:      r.gang(),
-			Agent:     &v1alpha1.Agent{Delivery: r.Delivery, Image: r.AgentImage},
+			Agent:     v1alpha1.AgentBy(r.Delivery, r.AgentImage),
 			RunPolicy: r.runPolicy(),
 			Roles:     p.roles(r, w),
 		},

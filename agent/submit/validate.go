@@ -38,7 +38,7 @@ func (r Request) validate() error {
 	case r.WorkingDir != "" && !path.IsAbs(r.WorkingDir):
 		return wrong("--working-dir=/root", "--working-dir=%s is not an absolute path", r.WorkingDir)
 	}
-	if err := failure.OneOf("--delivery", r.Delivery, "", "init", "baked", "imageVolume"); err != nil {
+	if err := failure.OneOf("--delivery", r.Delivery, "", "auto", "init", "imageVolume", "baked"); err != nil {
 		return err
 	}
 	if err := failure.OneOf("--gang", r.Gang, "", "auto", volcano, "coscheduling", kueue, "workload", "none"); err != nil {

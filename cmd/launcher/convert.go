@@ -47,7 +47,7 @@ func newConvert(streams Streams) *cobra.Command {
 	set.StringArrayVarP(&f.files, "filename", "f", nil, "read `FILE`; - is stdin, a directory means its .yaml, .yml and .json files; repeatable")
 	set.StringVar(&f.options.Compat, "compat", kubeflow.KubeflowV1, "environment, names and labels of pods of kubeflow.org jobs: `kubeflow-v1` (as that operator) or none (Muster's own)")
 	set.BoolVar(&f.strict, "strict", false, "treat warnings as errors")
-	set.StringVar(&f.options.Delivery, "delivery", names.DefaultDelivery, "how pods get the agent: `init`, imageVolume, or baked (it is in their image)")
+	set.StringVar(&f.options.Delivery, "delivery", names.DefaultDelivery, "how pods get the agent: `auto`, init, imageVolume, or baked (it is in their image)")
 	set.StringVar(&f.options.AgentImage, "agent-image", "", "get the agent from `IMAGE` (default: the controller's)")
 	return cmd
 }
@@ -74,7 +74,7 @@ func (f *convertFlags) check() error {
 	if err := failure.OneOf("--compat", f.options.Compat, kubeflow.KubeflowV1, kubeflow.None); err != nil {
 		return err
 	}
-	return failure.OneOf("--delivery", f.options.Delivery, "init", "imageVolume", "baked")
+	return failure.OneOf("--delivery", f.options.Delivery, "auto", "init", "imageVolume", "baked")
 }
 
 // fileDocument is a document and its file.

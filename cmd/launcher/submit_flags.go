@@ -56,7 +56,7 @@ func (f *submitFlags) podFlags(set *pflag.FlagSet) {
 	set.StringVar(&r.WorkingDir, "working-dir", "", "run in working directory `DIR` (default: the image's; /root with --sync-source)")
 	set.StringVar(&r.ImagePullPolicy, "image-pull-policy", "", "pull images `WHEN`: Always, IfNotPresent or Never")
 	set.StringArrayVar(&r.PullSecrets, "image-pull-secret", nil, "pull images with registry Secret `NAME`; repeatable")
-	set.StringVar(&r.Delivery, "delivery", names.DefaultDelivery, "deliver the agent to pods by `HOW`: init, baked (it is in the image) or imageVolume")
+	set.StringVar(&r.Delivery, "delivery", names.DefaultDelivery, "deliver the agent to pods by `HOW`: auto, init, imageVolume, baked (in the image)")
 	set.StringVar(&r.AgentImage, "agent-image", "", "get the agent from `IMAGE` (default: the controller's release)")
 }
 

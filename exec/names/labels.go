@@ -67,6 +67,6 @@ const (
 // Controller is the name of the controller in managedBy.
 const Controller = "muster.dev/controller"
 
-// DefaultDelivery is the default way to get the agent into the pods of a LaunchJob. It works with
-// every image.
-const DefaultDelivery = "init"
+// DefaultDelivery is the default way to get the agent into the pods of a LaunchJob: the controller
+// chooses one that works with every image and every node.
+const DefaultDelivery = "auto"

@@ -183,7 +183,7 @@ func startRows() []explainRow {
 		{
 			name: "noworker", code: names.ExitHopeless,
 			worker: func(pod *corev1.Pod) { first(pod).Command = []string{"/opt/bin/agent", "worker"} },
-			says:   []string{`^agent: wait for workers: POD: container worker has no agent \(/opt/bin/agent\): .*no such file`, `^hint: set spec.agent.delivery: init`},
+			says:   []string{`^agent: wait for workers: POD: container worker has no agent \(/opt/bin/agent\): .*no such file`, `^hint: set spec.agent.delivery: auto`},
 		},
 		{
 			name: "initfails", code: names.ExitHopeless, worker: before("echo the licence server is down >&2; exit 4"),

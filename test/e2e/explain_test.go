@@ -177,7 +177,7 @@ func agentRows() []explainRow {
 	return []explainRow{
 		{
 			name: "noagent", code: names.ExitHopeless, flags: []string{"--worker-agent=/opt/bin/agent"},
-			says: []string{`^agent: wait for workers: POD: container worker has no agent \(/opt/bin/agent\): stat /opt/bin/agent: no such file or directory$`, `^hint: set spec.agent.delivery: init .*--worker-agent`},
+			says: []string{`^agent: wait for workers: POD: container worker has no agent \(/opt/bin/agent\): stat /opt/bin/agent: no such file or directory$`, `^hint: set spec.agent.delivery: auto .*--worker-agent`},
 		},
 		{
 			// The agent's own image has the agent at /agent, and nothing at the path that mpirun's daemons would

@@ -163,7 +163,7 @@ func TestLaunchJobMistakes(t *testing.T) {
 		"a size":                    {func(o map[string]any) { at(o, "spec")["shm"] = "big" }, "want a size such as 512Mi or 8Gi"},
 		"clean pods":                {func(o map[string]any) { at(o, "spec")["runPolicy"] = map[string]any{"cleanPodPolicy": "Some"} }, `supported values: "None", "Running", "All"`},
 		"deadline":                  {func(o map[string]any) { at(o, "spec")["runPolicy"] = map[string]any{"activeDeadlineSeconds": 0} }, "spec.runPolicy.activeDeadlineSeconds"},
-		"delivery":                  {func(o map[string]any) { at(o, "spec")["agent"] = map[string]any{"delivery": "mail"} }, `supported values: "baked", "init", "imageVolume"`},
+		"delivery":                  {func(o map[string]any) { at(o, "spec")["agent"] = map[string]any{"delivery": "mail"} }, `supported values: "auto", "baked", "init", "imageVolume"`},
 		"gang":                      {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "yarn"} }, `supported values: "none", "auto", "volcano"`},
 		"queue":                     {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "kueue"} }, "gang.backend kueue requires gang.queue"},
 		"queue without a gang": {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "none", "queue": "x"} },

@@ -203,15 +203,27 @@ type Topology struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.image) || self.delivery != 'baked'",message="agent.image cannot be used with agent.delivery baked: the agent is in the job's own image"
 type Agent struct {
-	// How the agent gets into the pods. init: an init container copies it into a volume. imageVolume: the agent's image is a volume (Kubernetes 1.33 and later). baked: the pod's own image has it at /muster/agent.
+	// How the agent gets into the pods. init: an init container copies it into a volume. imageVolume: the agent's image is a volume (Kubernetes 1.35 and later). baked: the pod's own image has it at /muster/agent. auto: imageVolume if all nodes can mount images, else init.
 	// +optional
-	// +kubebuilder:validation:Enum=baked;init;imageVolume
-	// +kubebuilder:default=init
+	// +kubebuilder:validation:Enum=auto;baked;init;imageVolume
+	// +kubebuilder:default=auto
 	Delivery string `json:"delivery,omitempty"`
 	// The agent's image. Default: that of the controller's release.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
+}
+
+// AgentBy returns how an image brings the agent, or nil for the default way and image. It leaves out the
+// delivery auto, which is the default, because the CRD of an older release rejects it.
+func AgentBy(delivery, image string) *Agent {
+	if delivery == "auto" {
+		delivery = ""
+	}
+	if delivery == "" && image == "" {
+		return nil
+	}
+	return &Agent{Delivery: delivery, Image: image}
 }
 
 // Preflight says which checks of workers and their network run before ranks start. At a restart only new workers are checked.
