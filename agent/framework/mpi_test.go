@@ -98,7 +98,8 @@ func TestPrepareDifferences(t *testing.T) {
 		},
 		"shared cores": {
 			change: func(c *Cluster) { c.SharedCores = true },
-			added:  []string{"OMPI_MCA_hwloc_base_binding_policy=none", "PRTE_MCA_hwloc_default_binding_policy=none", "I_MPI_PIN=0"},
+			added:  []string{"OMPI_MCA_hwloc_base_binding_policy=none", "PRTE_MCA_hwloc_default_binding_policy=none",
+				"PMIX_MCA_mca_base_suppress_deprecated_warning=1", "I_MPI_PIN=0"},
 		},
 		"unknown interface": {
 			change:  func(c *Cluster) { c.Interface = "" },
@@ -118,6 +119,7 @@ func TestPrepareDifferences(t *testing.T) {
 			change: func(c *Cluster) { c.Fake, c.Interface = true, "" },
 			added: []string{
 				"OMPI_MCA_hwloc_base_binding_policy=none", "PRTE_MCA_hwloc_default_binding_policy=none",
+				"PMIX_MCA_mca_base_suppress_deprecated_warning=1",
 				"OMPI_MCA_btl_tcp_if_include=127.0.0.0/8", "OMPI_MCA_oob_tcp_if_include=127.0.0.0/8",
 				"OMPI_MCA_coll=^han", "HYDRA_IFACE=lo", "I_MPI_HYDRA_IFACE=lo", "I_MPI_PIN=0",
 			},

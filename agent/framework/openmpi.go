@@ -75,11 +75,16 @@ func both(orte, prte, value, why string) []Var {
 // unbound turns core binding off. Every daemon assumes that it owns the machine and binds its first
 // rank to core 0 (measured with Open MPI 5: 62 s instead of 1.6 s). Open MPI 4 does so in jobs of
 // one or two ranks, and binds to sockets otherwise.
+//
+// Open MPI 6 warns that the name for 5 is deprecated. Its new name cannot be set beside the old one: 5.0.11 then
+// warns, and older releases of 5 know only the old one.
 func unbound() []Var {
 	const why = "workers share cores, and otherwise every daemon binds its first rank to core 0"
 	return []Var{
 		{Name: "OMPI_MCA_hwloc_base_binding_policy", Value: "none", Why: why + " (Open MPI 4)"},
-		{Name: "PRTE_MCA_hwloc_default_binding_policy", Value: "none", Why: why + " (Open MPI 5)"},
+		{Name: "PRTE_MCA_hwloc_default_binding_policy", Value: "none", Why: why + " (Open MPI 5 and 6)"},
+		{Name: "PMIX_MCA_mca_base_suppress_deprecated_warning", Value: "1",
+			Why: "otherwise Open MPI 6 warns in each run about the name of the binding policy"},
 	}
 }
 
