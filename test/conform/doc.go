@@ -15,7 +15,7 @@
 //	go run ./test/conform -bin bin -quick          Debian's MPIs under agent run
 //	go run ./test/conform -bin bin -columns intel -events daemon-frozen -v
 //
-// It needs Debian's Open MPI and MPICH, gcc, and the wheels that test/fake/mpi/deps.sh --conform installs in
+// It needs Debian's Open MPI and MPICH, gcc, and the MPIs that test/fake/mpi/deps.sh --conform installs in
 // ~/.cache/muster/mpi. The whole matrix writes docs/explanation/mpi-conformance.md (-doc) and two figures. It runs
 // on Linux only.
 package main

@@ -163,6 +163,7 @@ After this page you can look up what each mpirun does when an agent, a daemon, a
 Made by ` + "`make conform`" + ` (test/conform); do not edit. Three fake workers with a rank each; the event happens to the third. Real mpiruns, real daemons, an MPI
 program whose ranks meet every 100 ms (a shell script in the row without MPI). Times are from the event to the end of the command, in whole seconds on a
 busy machine of two cores. The bare mpirun has the same environment; its remote agent is a script that runs its line on this machine.
+The daemons of Open MPI 6 have host names of their own, as in pods, and its ranks use UCX.
 
 `
 
@@ -185,7 +186,7 @@ been stopped for ` + "`--frozen-after`" + ` (30 s; 0 turns it off), and a rank t
 * How a rank ended that is no child of PID 1's is known from Linux 6.15 on (PIDFD_INFO_EXIT). On older kernels mpirun's word counts: MPICH's job whose
   rank exits without MPI_Finalize hangs there as it does by itself, and Intel MPI's 255 stays 255.
 * A rank whose MPI library is linked statically, or that lived less than half a second, may go unseen; a rank without MPI never ends the others.
-* A launcher whose link is parked (Open MPI 4's daemons detach) is not there to decide: PID 1 then ends the frozen daemon's session itself, mpirun
+* A launcher whose link is parked (the daemons of Open MPI 4 and 6 detach) is not there to decide: PID 1 then ends the frozen daemon's session itself, mpirun
   notices, and the launcher asks and is told.
 `
 

@@ -47,8 +47,8 @@ func TestBackgroundIsNamed(t *testing.T) {
 	}
 }
 
-// TestBackgroundIsNamedUnderFiveMPIs is TestBackgroundIsNamed for the ranks of each MPI.
-func TestBackgroundIsNamedUnderFiveMPIs(t *testing.T) {
+// TestBackgroundIsNamedUnderEachMPI is TestBackgroundIsNamed for the ranks of each MPI.
+func TestBackgroundIsNamedUnderEachMPI(t *testing.T) {
 	for mpi, path := range mpiruns(t) {
 		for what := range backgrounds {
 			for _, code := range []int{0, 3} {

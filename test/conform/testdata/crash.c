@@ -1,7 +1,7 @@
 /* crash: a library that is preloaded into an MPI daemon. It ends the daemon with SIGSEGV at the very end of its life,
  * like a bug in the daemon's own cleanup. CRASH is the name of the daemon as in /proc, CRASH_AT is how the value
- * of MUSTER_FAKE_WORKER ends on the worker that crashes, and CRASH_SAY is a file to create. Open MPI 4's daemon leaves
- * its first process behind, so that process is spared. */
+ * of MUSTER_FAKE_WORKER ends on the worker that crashes, and CRASH_SAY is a file to create. The daemons of
+ * Open MPI 4 and 6 leave their first process behind, so the first process of an Open MPI is spared. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ __attribute__((destructor)) static void crash(void)
 	fclose(f);
 	if (strcmp(name, who) != 0 || strlen(here) < strlen(at) || strcmp(here + strlen(here) - strlen(at), at) != 0)
 		return;
-	if (strcmp(name, "orted") == 0 && getpid() == first)
+	if ((strcmp(name, "orted") == 0 || strcmp(name, "prted") == 0) && getpid() == first)
 		return;
 	f = fopen(getenv("CRASH_SAY"), "w");
 	if (f != NULL)

