@@ -245,7 +245,7 @@ below: build ## run stand-ins for torchrun and accelerate behind scripts
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi -timeout 10m -parallel 4 -run '^TestBelow' -v ./test/fake | grep -E '^ +below_test|^---|^(ok|FAIL|PASS)'
 
 .PHONY: fake-pauses
-fake-pauses: build ## test pauses between launches with seven MPIs (PyPI)
+fake-pauses: build ## test pauses between launches with six MPIs (PyPI)
 	@sh test/fake/mpi/deps.sh --conform
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,pauses -timeout 15m -parallel 40 -run '^Test(Pauses|RanksThatEndAtOnce)' -v ./test/fake
 

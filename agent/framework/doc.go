@@ -26,6 +26,7 @@
 // /dev/shm. Real workers need none.
 //
 // These choices were tested with Open MPI 4.1.4, 4.1.8, 5.0.11 and 6.0.0rc2, MPICH 4.0.2, 4.2.3 and
-// 5.0.2, Intel MPI 2021.19.0, and the frameworks in docs/guides/frameworks.md. The table for MPI is in docs/operations/support.md.
+// 5.0.2, Intel MPI 2021.18.1 and 2021.19.0, and the frameworks in docs/guides/frameworks.md. The
+// table for MPI is in docs/operations/support.md.
 // [Var.Why] holds the reason of each variable, which `agent env --explain` prints.
 package framework

@@ -98,7 +98,7 @@ func TestPrepareDifferences(t *testing.T) {
 		},
 		"shared cores": {
 			change: func(c *Cluster) { c.SharedCores = true },
-			added:  []string{"OMPI_MCA_hwloc_base_binding_policy=none", "PRTE_MCA_hwloc_default_binding_policy=none",
+			added: []string{"OMPI_MCA_hwloc_base_binding_policy=none", "PRTE_MCA_hwloc_default_binding_policy=none",
 				"PMIX_MCA_mca_base_suppress_deprecated_warning=1", "I_MPI_PIN=0"},
 		},
 		"unknown interface": {

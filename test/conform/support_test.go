@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSupportMatrixListsTheColumns checks that the table of MPIs in the support matrix has the columns of the
-// conformance page, in its order, and that both have the versions that the suite installs.
+// TestSupportMatrixListsTheColumns checks the table of MPIs in the support matrix. It has the columns of the
+// conformance page, in its order. Both have the versions that the suite installs.
 func TestSupportMatrixListsTheColumns(t *testing.T) {
 	read := func(path ...string) string {
 		text, err := os.ReadFile(filepath.Join(append([]string{"..", "..", "docs"}, path...)...))

