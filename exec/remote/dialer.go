@@ -34,7 +34,6 @@ func New(cfg *rest.Config, client rest.Interface, t Target, proto *Protocol) *Di
 // stream. It returns when the server has upgraded the connection. If the container could not start
 // the agent, the first Read returns that error. Every error is a *link.DialError.
 func (d *Dialer) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
-	d.proto.choose(ctx, d.client)
 	conn, err := d.race(ctx)
 	if err != nil {
 		return nil, d.confirm(ctx, err)

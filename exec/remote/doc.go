@@ -22,10 +22,10 @@
 //
 // # SPDY and WebSocket
 //
-// SPDY/3.1 (v4.channel.k8s.io) is tried first. The API server passes its bytes on unchanged, with 3
-// goroutines and less than 0.1 MB per stream. The server takes WebSocket messages apart and
-// reassembles them, with 22 goroutines, 0.75 MB and twice the CPU time per byte. The table in
-// version.go says which one is first, by the version of the server.
+// SPDY/3.1 (v4.channel.k8s.io) is tried first, because it costs less on each version of Kubernetes
+// (docs/explanation/bench/streams.md). API server and kubelet pass its bytes on unchanged, with 3
+// goroutines each. WebSocket messages are taken apart by the API server until 1.35, and by the kubelet
+// from 1.36 on, with 22 goroutines, 1 MB and twice the CPU time per byte.
 //
 // The other one is tried in the same dial (race.go) if something refused the upgrade, or accepted the
 // connection and closed it. So it is after an error of a gateway (502, 503 or 504 without a Status).

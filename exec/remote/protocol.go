@@ -1,17 +1,14 @@
 package remote
 
 import (
-	"context"
 	"crypto/tls"
 	"sync"
-
-	"k8s.io/client-go/rest"
 )
 
 // Transport is a streaming protocol of pods/exec.
 type Transport int
 
-// The transports, in the order of preference where nothing is known about their costs.
+// The transports. SPDY is tried first: see doc.go.
 const (
 	SPDY Transport = iota
 	WebSocket
@@ -30,7 +27,6 @@ type Protocol struct {
 	Changed func(to Transport, why error)
 
 	only     bool
-	ask      sync.Once
 	once     sync.Once
 	sessions tls.ClientSessionCache
 
@@ -61,23 +57,6 @@ func (p *Protocol) note(o outcome, why error) {
 	if now != before && p.Changed != nil {
 		p.Changed(now, why)
 	}
-}
-
-// choose asks the server for its version once, if the version decides which transport is the first.
-// An answer that does not come in time, or has no version, changes nothing.
-func (p *Protocol) choose(ctx context.Context, client rest.Interface) {
-	if p.only || client == nil || len(cheapest) < 2 {
-		return
-	}
-	p.ask.Do(func() {
-		minor, known := serverMinor(ctx, client)
-		if !known {
-			return
-		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.memory.first = preferred(minor, cheapest)
-	})
 }
 
 // memory is what the dialers of a Protocol know about the transports.
