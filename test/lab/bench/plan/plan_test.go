@@ -174,7 +174,7 @@ func TestCosts(t *testing.T) {
 		require.Positive(t, one.Value, one.Name)
 	}
 	require.InDelta(t, 0.03, c.NodeExec, 1e-9, "milliseconds are converted to seconds")
-	require.Equal(t, 22.0, c.ServerGoroutines)
+	require.Equal(t, 3.0, c.ServerGoroutines)
 
 	scale := report.Table{Name: "scale", Columns: []report.Column{{Name: "launcher's CPU until all have begun"}, {Name: "API server's goroutines per worker, held"}, {Name: "launcher's memory at its peak"}},
 		Rows: []report.Row{
