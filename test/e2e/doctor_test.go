@@ -60,9 +60,15 @@ func TestDoctorHealthy(t *testing.T) {
 	s.waiting("well", 3)
 	found := s.findings(agent, 0, "well")
 	worst := verdictsOf(found)
-	for _, name := range []string{"cluster", "version", "crd", "controller", "rights", "exec", "quota", "pod-security", "image", "connect"} {
+	for _, name := range []string{"cluster", "version", "crd", "controller", "rights", "quota", "pod-security", "image", "connect"} {
 		require.Equal(t, check.OK, worst[name], "%s: %+v", name, found)
 	}
+	for _, f := range found {
+		if f.Check == "exec" { // other tests make this machine slow
+			require.Regexp(t, `^exec works over (SPDY|WebSocket) in `, f.Found)
+		}
+	}
+	require.Contains(t, worst, "exec")
 	require.NotEqual(t, check.Fail, check.Worst(found))
 	inside := s.exec(time.Minute, "well-launcher", "/muster/agent", "doctor")
 	require.Zero(t, inside.code, inside.stdout+inside.stderr)
