@@ -36,13 +36,19 @@ type explainer struct {
 	now       time.Time
 }
 
+// byKueue is the condition of a pod that Kueue has failed.
+const byKueue = "TerminatedByKueue"
+
 // Disrupted reports whether the pod was evicted, preempted or lost with its node, and why. It uses
 // the reasons of the kubelet and of the node lifecycle controller, else the condition
-// DisruptionTarget.
+// DisruptionTarget. Kueue fails a pod that cannot start on the node which it was given.
 func Disrupted(pod *corev1.Pod) (why string, yes bool) {
 	switch pod.Status.Reason {
 	case "Evicted", "Preempting", "Preempted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated":
 		return pod.Status.Reason, true
+	}
+	if c := condition(pod, byKueue); c.Status == corev1.ConditionTrue {
+		return c.Reason, true
 	}
 	c := condition(pod, corev1.DisruptionTarget)
 	return c.Reason, c.Status == corev1.ConditionTrue
@@ -55,6 +61,9 @@ func (e explainer) disrupted() Reason {
 	over := p.Status.Phase == corev1.PodFailed
 	if !yes || !over && p.DeletionTimestamp == nil {
 		return Reason{}
+	}
+	if k := condition(p, byKueue); k.Status == corev1.ConditionTrue {
+		c = k
 	}
 	message := strings.TrimRight(or(p.Status.Message, c.Message), ". ")
 	r := Reason{Since: c.LastTransitionTime.Time, Permanent: over, Grace: e.ownedGrace()}
@@ -75,6 +84,9 @@ func (e explainer) disrupted() Reason {
 			r.Since = ready.LastTransitionTime.Time
 		}
 		r.Hint = "its node is lost or not reachable: kubectl get node " + p.Spec.NodeName
+	case "UnschedulableOnAssignedNode":
+		r.Code = NodeLost
+		r.Hint = "Kueue has failed the pod, because the node that it was given is not healthy; its owner creates a new pod, and Kueue gives that another node"
 	default:
 		return Reason{}
 	}
@@ -82,7 +94,7 @@ func (e explainer) disrupted() Reason {
 	r.Brief = string(r.Code) + ": " + or(clip(brief, 120), why)
 	r.Sentence = fmt.Sprintf("%s: %s node %s: %s", p.Name, map[Code]string{
 		Evicted: "evicted from", Preempted: "preempted on", NodeLost: "lost with",
-	}[r.Code], or(p.Spec.NodeName, "(none)"), or(clip(message, 400), why))
+	}[r.Code], or(or(p.Spec.NodeName, p.Spec.NodeSelector[corev1.LabelHostname]), "(none)"), or(clip(message, 400), why))
 	return r
 }
 
@@ -146,7 +158,7 @@ func (e explainer) scheduling() Reason {
 		r.Sentence = fmt.Sprintf("%s: held back by scheduling gate %s%s", p.Name, strings.Join(gates, ", "), lasting(r.Since, e.now))
 		r.Hint = "the controller that set the gate removes it when resources are free"
 		if strings.Contains(r.Brief, "kueue") {
-			r.Hint = "the job waits for quota in its queue: kubectl get workloads -n " + p.Namespace
+			r.Hint = "the job waits for quota in its queue: kubectl get workloads.kueue.x-k8s.io -n " + p.Namespace
 		}
 	case c.Status == corev1.ConditionFalse:
 		// The second half of the scheduler's message says why preemption and other claims on

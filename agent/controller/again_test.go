@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/children"
 	"github.com/musterhq/muster/exec/names"
 )
 
@@ -54,7 +55,7 @@ func (s *story) starts() {
 	s.t.Helper()
 	s.kubelet(func(p *corev1.Pod) {
 		began := len(p.Status.ContainerStatuses) > 0 && p.Status.ContainerStatuses[0].State.Waiting == nil
-		if secret := tokenOf(&p.Spec.Containers[0]); !began && secret != "" {
+		if secret := children.TokenOf(&p.Spec.Containers[0]); !began && secret != "" {
 			err := s.truth.Get(s.t.Context(), client.ObjectKey{Namespace: p.Namespace, Name: secret}, &corev1.Secret{})
 			if apierrors.IsNotFound(err) {
 				p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", Image: "i", State: corev1.ContainerState{
@@ -82,7 +83,7 @@ func (s *story) running(k kindOfJob) {
 	require.Equal(s.t, v1alpha1.PhaseRunning, status.Phase, "%s: %s", status.Reason, status.Message)
 	tokens := map[string]int{}
 	for _, p := range s.pods() {
-		tokens[tokenOf(&p.Spec.Containers[0])]++
+		tokens[children.TokenOf(&p.Spec.Containers[0])]++
 	}
 	switch {
 	case k.led:
@@ -95,7 +96,7 @@ func (s *story) running(k kindOfJob) {
 		require.NoError(s.t, s.truth.Get(s.t.Context(), client.ObjectKey{Namespace: s.key.Namespace, Name: status.TokenSecret}, secret))
 		require.True(s.t, metav1.IsControlledBy(secret, s.job()))
 	}
-	for _, child := range (builder{job: s.job(), slots: layout(s.job())}).children() {
+	for _, child := range children.First(s.job(), builder{job: s.job(), slots: layout(s.job())}.workerNames()) {
 		require.NoError(s.t, s.truth.Get(s.t.Context(), client.ObjectKeyFromObject(child), child))
 	}
 }
@@ -198,13 +199,13 @@ func TestMadeAgain(t *testing.T) {
 func TestNobodyElsesToken(t *testing.T) {
 	s := aStory(t, 0, false)
 	k := kindsOfJob[3]
-	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: "pi-token"}, Data: map[string][]byte{tokenKey: []byte("a known token")}}
+	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: "pi-token"}, Data: map[string][]byte{"token": []byte("a known token")}}
 	require.NoError(t, s.truth.Create(t.Context(), theirs))
 	require.NoError(t, s.truth.Create(t.Context(), k.job(s.key)))
 	s.running(k)
 	require.NotEqual(t, "pi-token", s.job().Status.TokenSecret)
 	require.NoError(t, s.truth.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs))
-	require.Equal(t, "a known token", string(theirs.Data[tokenKey]))
+	require.Equal(t, "a known token", string(theirs.Data["token"]))
 }
 
 // TestAnErrorThatPersists checks that the third failure in a row becomes the job's reason and an

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/children"
 	"github.com/musterhq/muster/exec/names"
 )
 
@@ -47,7 +48,7 @@ func (s *story) named() (list []string) {
 // TestTheRoleNamesNobodyElsesPod attacks another user's pod with a job that is called vault and has
 // a role called server.
 func TestTheRoleNamesNobodyElsesPod(t *testing.T) {
-	for name, discovery := range map[string]string{"label": "", "names": byNames} {
+	for name, discovery := range map[string]string{"label": "", "names": children.ByNames} {
 		t.Run("the pod existed before, "+name, func(t *testing.T) {
 			s := aStory(t, 0, false)
 			job := s.vault()
@@ -67,7 +68,7 @@ func TestTheRoleNamesNobodyElsesPod(t *testing.T) {
 			s.starts()
 			s.settle()
 			require.Subset(t, s.named(), []string{"vault-server-0", "vault-server-1"})
-			if discovery == byNames {
+			if discovery == children.ByNames {
 				require.Contains(t, s.named(), "vault-launcher")
 			}
 			mine := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: "vault-server-0"}}

@@ -17,20 +17,6 @@ const failedOnce = "the command ended (exit code 0)\n" +
 	"\tTraceback: boom\n\tKeyError: x\n" +
 	"earlier attempt 1 (exit code 76): worker pi-worker-0 lost: evicted\n"
 
-func TestEarlier(t *testing.T) {
-	p := place{pod: &corev1.Pod{}}
-	p.earlier(failedOnce)
-	require.Equal(t, "the command ended (exit code 0)", p.words)
-	require.Equal(t, []v1alpha1.FailedAttempt{
-		{Restart: 0, FirstFailure: v1alpha1.FirstFailure{Rank: new(int32(1)), Pod: "pi-worker-1", ExitCode: 3,
-			Message: "worker pi-worker-1: rank 1, pi (pid 9), exited with 3; mpirun exited with 3\nTraceback: boom\nKeyError: x"}},
-		{Restart: 1, FirstFailure: v1alpha1.FirstFailure{Pod: "pi-worker-0", ExitCode: 76, Message: "worker pi-worker-0 lost: evicted"}},
-	}, p.before)
-	p.earlier("rank 3 on pi-worker-1 exited with 7\nearlier attempts were better\n")
-	require.Equal(t, "rank 3 on pi-worker-1 exited with 7\nearlier attempts were better", p.words)
-	require.Empty(t, p.before)
-}
-
 // TestFailedAttempts checks that a second attempt, of the pods or of the agent in them, does not
 // hide why the first one failed.
 func TestFailedAttempts(t *testing.T) {
@@ -61,15 +47,4 @@ func TestFailedAttempts(t *testing.T) {
 		"2 1 pi-worker-0 worker pi-worker-0 lost: evicted",
 	}, got)
 	require.Equal(t, "pi-worker-0", job.Status.FirstFailure.Pod, "the first failure is that of the first container that failed")
-}
-
-func TestMostFailedAttempts(t *testing.T) {
-	var s v1alpha1.LaunchJobStatus
-	for n := range int32(20) {
-		s.Attempt = n + 1
-		keep(&s, verdict{first: &v1alpha1.FirstFailure{ExitCode: 1}})
-	}
-	require.Len(t, s.FailedAttempts, mostAttempts)
-	require.Equal(t, int32(1), s.FailedAttempts[0].Attempt)
-	require.Equal(t, int32(20), s.FailedAttempts[mostAttempts-1].Attempt)
 }

@@ -75,6 +75,9 @@ func (m *mortal) client() client.Client {
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			return m.write("delete", o, func() error { return c.Delete(ctx, o, opts...) })
 		},
+		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+			return m.write("update", o, func() error { return c.Update(ctx, o, opts...) })
+		},
 		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			return m.write("apply", &corev1.Pod{}, func() error { return c.Apply(ctx, o, opts...) })
 		},

@@ -6,20 +6,31 @@
 //	layout.go    job -> slots: a name, a role and a rank for each pod
 //	observe.go   slots + pods -> places: the stage of each pod
 //	verdict.go   has the job ended, and how
+//	line.go      what Kueue says about a job in one of its queues
 //	plan.go      which pods to create, replace or delete
+//	stand.go     the job's Workload: to create, change, give back or end it
 //	apply.go     do it: children first, workers, the Role that names them, the launcher
 //	status.go    places + verdict -> the status, written once
 //	reconcile.go calls these in this order
 //
-// Package gang makes a gang of the pods, for schedulers that start all of them or none.
-// Package exclude says which nodes new pods avoid. Package topology, a controller of its own, copies
-// labels of nodes to the pods. Package census counts jobs for Prometheus. Package progress takes reports of
-// programs about how far they are. Package history keeps the short record of a job, for which view.go
-// collects what is known. Package trace makes a trace of each job.
+// The packages below decide, build or read one thing each:
+//
+//	gang      a gang of the pods, for schedulers that start all of them or none
+//	kueue     when a job in a queue may have pods
+//	queue     reads and writes of the objects of Kueue
+//	exclude   nodes that new pods avoid
+//	children  the objects that a job owns, and how they are written
+//	reports   what the agent in a pod reports of a run
+//	history   the short record of a job, for which view.go collects what is known
+//	progress  takes reports of programs about how far they are
+//	census    counts of jobs for Prometheus
+//	trace     a trace of each job
+//	kubelets  whether all nodes can mount images
+//	topology  a controller of its own, which copies labels of nodes to the pods
 //
 // Builders are pure. They are pod.go, wrap.go (the agent before the user's command), deliver.go (how
-// the agent gets there) and token.go. access.go builds Service, ServiceAccount, Role and
-// RoleBinding. refuse.go finds jobs that cannot be built.
+// the agent gets there) and package children. access.go and token.go decide when the launcher's rights and
+// the token of members change. refuse.go finds jobs that cannot be built.
 //
 // It promises:
 //
@@ -39,6 +50,8 @@
 //     the job ends or is suspended.
 //   - It may create one Secret for each job without a launcher, and read none of them. The API
 //     server chooses a free name for it, which the status keeps.
+//   - A job in a queue of Kueue has pods only while Kueue admits it. An eviction ends the attempt: its
+//     pods are deleted, and Kueue gets the quota back when the last one is gone.
 //   - A reconcile creates at most 250 workers, so that other jobs get a turn before the
 //     next batch.
 //   - An error that ends three reconciles in a row is in the job's reason and in an

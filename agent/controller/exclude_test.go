@@ -8,11 +8,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/kueue"
+	"github.com/musterhq/muster/agent/controller/queue"
 	"github.com/musterhq/muster/exec/names"
 )
 
@@ -124,14 +127,13 @@ func TestAProgramThatAlwaysFails(t *testing.T) {
 }
 
 // TestANodeThatIsGone checks that the pod which replaces one of a silent node avoids the node at once,
-// and that the event names the node. With Kueue the event says that it does not.
+// and that the event names the node. If Kueue has placed the pods, the event says that it does not.
 func TestANodeThatIsGone(t *testing.T) {
 	for backend, want := range map[string]string{
 		"none":  "Warning NodeExcluded excluding node node1 for new pods: it failed twice (lost)",
-		"kueue": "Warning NodeNotExcluded not excluding node node1, which failed twice (lost): the pods of a Kueue group must be alike",
+		"kueue": "Warning NodeNotExcluded not excluding node node1, which failed twice (lost): Kueue chooses the nodes of the job (topology-aware scheduling)",
 	} {
 		job := aJob(t, "mpi")
-		job.Spec.Gang = &v1alpha1.Gang{Backend: backend, Queue: "q"}
 		job.Status.Attempt = 1
 		job.Status.Replaced = []v1alpha1.Replaced{{Pod: "pi-worker-1", UID: "old", Node: "node1", Cause: "lost"}}
 		pod := aPod(job, "pi-worker-1", disruptedBy("DeletionByTaintManager"), silentNode, deleted(time.Minute, time.Second))
@@ -142,6 +144,9 @@ func TestANodeThatIsGone(t *testing.T) {
 		r.Events = recorder
 		b := r.builder(t.Context(), job)
 		sc := scene{now: now()}
+		if backend == "kueue" {
+			sc.line = line{Line: queue.Line{On: true, Decision: kueue.Decision{Keep: true}, Places: placedByKueue(t, r.request(t.Context(), job, "v1beta2"))}}
+		}
 		sc.places, _ = observe(b.slots, []*corev1.Pod{aPod(job, "pi-launcher"), aPod(job, "pi-worker-0"), pod}, b.attempt, sc.now)
 		require.NoError(t, s.truth.Create(t.Context(), job))
 		require.NoError(t, r.advance(t.Context(), b, &sc, nil))
@@ -150,7 +155,7 @@ func TestANodeThatIsGone(t *testing.T) {
 		require.Contains(t, <-recorder.Events, "replacing pod pi-worker-1")
 		require.Equal(t, want, <-recorder.Events, backend)
 		if backend == "kueue" {
-			continue // the API server of the test has no Kueue, so no pod is created
+			continue // the pods wait for Kueue, so no pod is created
 		}
 		var next corev1.Pod
 		require.NoError(t, s.truth.Get(t.Context(), client.ObjectKey{Namespace: "hpc", Name: "pi-worker-1-r1"}, &next))
@@ -158,7 +163,7 @@ func TestANodeThatIsGone(t *testing.T) {
 	}
 }
 
-// TestExcludedNodesInAPod checks that every pod avoids the excluded nodes, except in a group of Kueue.
+// TestExcludedNodesInAPod checks that every pod avoids the excluded nodes.
 func TestExcludedNodesInAPod(t *testing.T) {
 	for _, backend := range []string{"none", "volcano", "kueue"} {
 		job := aJob(t, "mpi")
@@ -167,7 +172,15 @@ func TestExcludedNodesInAPod(t *testing.T) {
 		b := aBuilder(job)
 		for _, slot := range b.slots {
 			pod := b.pod(slot, slot.name)
-			require.Equal(t, backend != "kueue", avoids(pod, "n3") && avoids(pod, "n4"), "%s of %s", slot.name, backend)
+			require.True(t, avoids(pod, "n3") && avoids(pod, "n4"), "%s of %s", slot.name, backend)
 		}
 	}
+}
+
+// placedByKueue returns what a topology assignment adds to the pods of a job.
+func placedByKueue(t *testing.T, want kueue.Request) map[string]kueue.Place {
+	w, err := kueue.Read(&unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"admission": map[string]any{"podSetAssignments": []any{
+		map[string]any{"name": "worker", "topologyAssignment": map[string]any{"levels": []any{"kubernetes.io/hostname"}}}}}}}})
+	require.NoError(t, err)
+	return w.Places(want.PodSets)
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/reports"
 )
 
 // standsAfter is the number of failed reconciles in a row after which the job's status reports the
@@ -44,7 +45,7 @@ func (r *Reconciler) stands(ctx context.Context, key types.NamespacedName, faile
 	if err := r.Client.Get(ctx, key, job); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	said := clip(failed.Error(), 1000)
+	said := reports.Clip(failed.Error(), 1000)
 	if job.Status.Message == said || job.Status.CompletionTime != nil {
 		return nil
 	}
@@ -53,6 +54,6 @@ func (r *Reconciler) stands(ctx context.Context, key types.NamespacedName, faile
 	if err := r.Client.Status().Update(ctx, job, client.FieldOwner(fieldManager)); err != nil {
 		return fmt.Errorf("write the error into the status: %w", err)
 	}
-	r.Events.Eventf(job, nil, corev1.EventTypeWarning, reasonFailing, "Reconcile", "%s", clip(said, 900))
+	r.Events.Eventf(job, nil, corev1.EventTypeWarning, reasonFailing, "Reconcile", "%s", reports.Clip(said, 900))
 	return nil
 }

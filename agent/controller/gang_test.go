@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/children"
 	"github.com/musterhq/muster/agent/controller/gang"
 	"github.com/musterhq/muster/test/suite/fakeapi"
 )
@@ -34,7 +35,6 @@ func TestGangs(t *testing.T) {
 			"scheduler-plugins-scheduler", map[string]string{"scheduling.x-k8s.io/pod-group": "pi"}},
 		"coscheduling, minMember": {v1alpha1.Gang{Backend: gang.Coscheduling, MinMember: new(int32(2)), SchedulerName: "own"}, map[string]any{"minMember": int64(2)},
 			"own", map[string]string{"scheduling.x-k8s.io/pod-group": "pi"}},
-		"kueue": {v1alpha1.Gang{Backend: gang.Kueue, Queue: "gold"}, nil, "", map[string]string{"kueue.x-k8s.io/queue-name": "gold", "kueue.x-k8s.io/pod-group-name": "pi"}},
 		"workload": {v1alpha1.Gang{Backend: gang.Workload}, map[string]any{"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": int64(3)}}, "disruptionMode": map[string]any{"all": map[string]any{}}},
 			"", nil},
 	} {
@@ -43,7 +43,7 @@ func TestGangs(t *testing.T) {
 			job.Spec.Gang = &tc.gang
 			b := aBuilder(job)
 			require.NoError(t, refuse(b))
-			u := b.gang().Object(b.owned("pi"), "v1")
+			u := b.gang().Object(children.Meta(b.job, "pi"), "v1")
 			if tc.spec == nil {
 				require.Nil(t, u)
 			} else {
@@ -56,9 +56,6 @@ func TestGangs(t *testing.T) {
 				require.Equal(t, tc.scheduler, pod.Spec.SchedulerName)
 				require.Equal(t, tc.gang.PriorityClassName, pod.Spec.PriorityClassName)
 				require.Subset(t, pod.Labels, tc.label)
-				if tc.gang.Backend == gang.Kueue {
-					require.Equal(t, "3", pod.Annotations["kueue.x-k8s.io/pod-group-total-count"], "the total includes the launcher")
-				}
 				if tc.gang.Backend == gang.Workload {
 					require.Equal(t, "pi", *pod.Spec.SchedulingGroup.PodGroupName)
 				}
@@ -91,38 +88,6 @@ func TestGangKindGone(t *testing.T) {
 	require.NotNil(t, said)
 	require.Equal(t, reasonNoGang, said.reason)
 	require.Contains(t, said.message, "this cluster has no PodGroup of scheduling.volcano.sh")
-}
-
-// TestKueue checks that the controller creates no pods without Kueue. With Kueue, the condition of
-// its Workload is the reason.
-func TestKueue(t *testing.T) {
-	job := aJob(t, "mpi")
-	job.Spec.Gang = &v1alpha1.Gang{Backend: gang.Kueue, Queue: "gold"}
-	b := aBuilder(job)
-	waiting := scene{steps: steps{create: []birth{{slot: b.slots[0]}}}}
-	look := func(mapper meta.RESTMapper, has ...client.Object) (*obstacle, error) {
-		c := fakeapi.New(scheme.Scheme).WithRESTMapper(mapper).WithObjects(has...).Build()
-		return (&Reconciler{Client: c, Reader: c}).gangObject(t.Context(), b, waiting)
-	}
-	_, err := look(meta.NewDefaultRESTMapper(nil))
-	require.NotNil(t, obstacleOf(err))
-	require.Equal(t, reasonNoGang, obstacleOf(err).reason)
-
-	kind := schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1beta1", Kind: "Workload"}
-	serves := meta.NewDefaultRESTMapper([]schema.GroupVersion{kind.GroupVersion()})
-	serves.Add(kind, meta.RESTScopeNamespace)
-	said, err := look(serves)
-	require.NoError(t, err)
-	require.Nil(t, said, "Kueue has not seen the pods yet")
-
-	u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{
-		map[string]any{"type": "QuotaReserved", "status": "False", "message": "insufficient unused quota"}}}}}
-	u.SetGroupVersionKind(kind)
-	u.SetNamespace(job.Namespace)
-	u.SetName(job.Name)
-	said, err = look(serves, u)
-	require.NoError(t, err)
-	require.Equal(t, &obstacle{"GangUnschedulable", "Workload pi: insufficient unused quota"}, said)
 }
 
 // TestGangIsChosenOnce checks that gang.backend auto takes what the cluster serves, says so in an event and in the

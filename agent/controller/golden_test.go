@@ -9,9 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/children"
+	"github.com/musterhq/muster/agent/controller/gang"
+	"github.com/musterhq/muster/agent/controller/kueue"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -29,7 +33,7 @@ func TestObjects(t *testing.T) {
 			b := aBuilder(job)
 			require.NoError(t, refuse(b))
 			var text []byte
-			for _, o := range objects(b) {
+			for _, o := range objects(t, b) {
 				part, err := yaml.Marshal(o)
 				require.NoError(t, err)
 				text = append(append(text, "---\n"...), part...)
@@ -46,21 +50,33 @@ func TestObjects(t *testing.T) {
 }
 
 // objects returns all objects of a job except a token, which is random.
-func objects(b builder) []any {
+func objects(t *testing.T, b builder) []any {
 	var all []any
-	for _, child := range b.children() {
+	for _, child := range children.First(b.job, b.workerNames()) {
 		all = append(all, child)
 	}
 	if b.job.Spec.Launcher != nil {
-		all = append(all, b.role(b.workerNames(), true), b.binding())
+		all = append(all, children.Role(b.job, b.workerNames(), true), children.Binding(b.job))
 	}
-	if g := b.gang().Object(b.owned(b.job.Name), "v1"); g != nil {
+	if g := b.gang().Object(children.Meta(b.job, b.job.Name), "v1"); g != nil {
 		all = append(all, g)
+	}
+	if gang.Backend(b.job) == gang.Kueue {
+		all = append(all, workloadOf(t, b.job))
 	}
 	for _, s := range b.slots {
 		all = append(all, b.pod(s, s.name))
 	}
 	return all
+}
+
+// workloadOf returns the Workload of a job that has none yet.
+func workloadOf(t *testing.T, job *v1alpha1.LaunchJob) *unstructured.Unstructured {
+	want := (&Reconciler{AgentImage: "registry.example.com/muster-agent:1"}).request(t.Context(), job, "v1beta2")
+	want.Priority = &kueue.Priority{Class: want.Labels.PriorityClass(), OfKueue: true, Value: 5}
+	d, err := kueue.Decide(kueue.View{Want: want})
+	require.NoError(t, err)
+	return d.Object
 }
 
 // TestTemplatePassesThrough checks that everything in the user's template is unchanged in the pod.

@@ -41,13 +41,3 @@ func TestGoodputInTheStatus(t *testing.T) {
 	require.Equal(t, "75.0%", status.Goodput)
 	require.Equal(t, []v1alpha1.TimeSpent{{Class: "starting", Seconds: 20}, {Class: "productive", Seconds: 150}, {Class: "lost", Seconds: 30}}, status.Spent)
 }
-
-// TestGoodputOfAnOlderAgent checks that a launcher without such a line leaves the status as it was.
-func TestGoodputOfAnOlderAgent(t *testing.T) {
-	status := v1alpha1.LaunchJobStatus{Goodput: "60.4%", Spent: []v1alpha1.TimeSpent{{Class: "productive", Seconds: 60}}}
-	want := *status.DeepCopy()
-	p := place{pod: &corev1.Pod{}}
-	p.earlier("the command ended (exit code 0)\n")
-	spend(&status, p.spent)
-	require.Equal(t, want, status)
-}

@@ -33,6 +33,7 @@ import (
 	"github.com/musterhq/muster/agent/controller/census"
 	"github.com/musterhq/muster/agent/controller/kubelets"
 	"github.com/musterhq/muster/agent/controller/progress"
+	"github.com/musterhq/muster/agent/controller/queue"
 	"github.com/musterhq/muster/agent/controller/topology"
 	"github.com/musterhq/muster/agent/controller/trace"
 	"github.com/musterhq/muster/agent/serve"
@@ -71,9 +72,10 @@ func NewManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make selector: %w", err)
 	}
+	within := namespaces(o.Namespaces)
 	mgr, err := manager.New(cfg, manager.Options{
 		Scheme: scheme,
-		Cache: cache.Options{DefaultNamespaces: namespaces(o.Namespaces), DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
+		Cache: cache.Options{DefaultNamespaces: within, DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}: {Label: ours}, &corev1.Service{}: {Label: ours}, &corev1.ServiceAccount{}: {Label: ours},
 			&rbacv1.Role{}: {Label: ours}, &rbacv1.RoleBinding{}: {Label: ours},
 		}},
@@ -121,7 +123,15 @@ func NewManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("muster-controller"),
 		Clock: clock.RealClock{}, AgentImage: o.AgentImage, MaxWorkers: o.MaxWorkers, Version: o.Version, Metrics: series, Offer: offer, Trace: tracer, Kubelets: nodes,
 	}
-	return mgr, errors.Join(r.watch(mgr), topology.Add(mgr, reasonNoTopology), serve.Add(mgr, o.Serve, o.Namespaces))
+	c, err := r.watch(mgr)
+	if err != nil {
+		return nil, err
+	}
+	r.Late = queue.NewLate(mgr, cfg, cache.Options{
+		Scheme: scheme, Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(), DefaultNamespaces: within, DefaultLabelSelector: ours,
+		DefaultTransform: cache.TransformStripManagedFields(),
+	}, c, later(0))
+	return mgr, errors.Join(topology.Add(mgr, reasonNoTopology), serve.Add(mgr, o.Serve, o.Namespaces))
 }
 
 // service is the name of the controller's Service.
@@ -158,30 +168,31 @@ func namespaces(list []string) map[string]cache.Config {
 }
 
 // watch calls the reconciler for each change of a job, and a moment after a change of a child.
-func (r *Reconciler) watch(mgr manager.Manager) error {
+func (r *Reconciler) watch(mgr manager.Manager) (controller.Controller, error) {
 	b := ctrl.ControllerManagedBy(mgr).Named("launchjob").For(&v1alpha1.LaunchJob{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4})
 	for _, child := range []client.Object{&corev1.Pod{}, &corev1.Service{}, &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}} {
-		b = b.Watches(child, later())
+		b = b.Watches(child, later(settle))
 	}
-	if err := b.Complete(r); err != nil {
-		return fmt.Errorf("watch: %w", err)
+	c, err := b.Build(r)
+	if err != nil {
+		return nil, fmt.Errorf("watch: %w", err)
 	}
-	return nil
+	return c, nil
 }
 
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// later requests a reconcile of the job that a child's label names. Further changes before it is
-// due are part of it.
-func later() handler.Funcs {
-	ask := func(o client.Object, q queue) {
+// later requests a reconcile, after a time, of the job that a child's label names. Further changes before
+// it is due are part of it.
+func later(after time.Duration) handler.Funcs {
+	ask := func(o client.Object, q requests) {
 		key := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetLabels()[names.LabelJob]}
-		q.AddAfter(reconcile.Request{NamespacedName: key}, settle)
+		q.AddAfter(reconcile.Request{NamespacedName: key}, after)
 	}
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { ask(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { ask(e.ObjectNew, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { ask(e.Object, q) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) { ask(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requests) { ask(e.ObjectNew, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requests) { ask(e.Object, q) },
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/controller/history"
+	"github.com/musterhq/muster/agent/controller/reports"
 	"github.com/musterhq/muster/agent/goodput"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/rendezvous"
@@ -92,7 +93,8 @@ func (p *place) judge(now time.Time) {
 	switch {
 	case end != nil && (end.ExitCode == 0 || !taken && !deleted): // an exit code that the deletion caused does not count
 		p.stage, p.code, p.ended = done, end.ExitCode, end.FinishedAt.Time
-		p.earlier(end.Message)
+		said := reports.Read(end.Message, p.pod.Name)
+		p.words, p.before, p.spent, p.run = said.Words, said.Before, said.Spent, history.End{Attempts: said.Attempts, Omitted: said.Omitted}
 		p.unstarted(now)
 	case deleted && held(p.pod, now):
 		p.stage, p.why = forgotten, why

@@ -10,7 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/children"
 	"github.com/musterhq/muster/agent/controller/exclude"
+	"github.com/musterhq/muster/agent/controller/kueue"
 	"github.com/musterhq/muster/agent/controller/progress"
 	"github.com/musterhq/muster/agent/controller/trace"
 	"github.com/musterhq/muster/exec/names"
@@ -25,19 +27,9 @@ type builder struct {
 	volumes bool                    // all nodes can mount an image as a volume
 	attempt int32                   // attempt of the pods, from 1
 	avoid   []v1alpha1.ExcludedNode // nodes where no new pod may go
+	places  map[string]kueue.Place  // what Kueue's admission adds to the pods of each role
 	offer   *progress.Offer         // what pods need to report progress; nil: nothing
 	trace   *trace.Tracer           // nil: no traces
-}
-
-// owned returns the metadata of every child.
-func (b builder) owned(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{
-		Name: name, Namespace: b.job.Namespace,
-		Labels: map[string]string{names.LabelJob: b.job.Name},
-		OwnerReferences: []metav1.OwnerReference{
-			*metav1.NewControllerRef(b.job, v1alpha1.Version().WithKind(v1alpha1.Kind)),
-		},
-	}
 }
 
 // pod returns the pod of a slot under a name. It keeps everything in the user's template and adds
@@ -46,7 +38,7 @@ func (b builder) pod(s slot, name string) *corev1.Pod {
 	t := s.template.DeepCopy()
 	pod := &corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
-		ObjectMeta: b.owned(name),
+		ObjectMeta: children.Meta(b.job, name),
 		Spec:       t.Spec,
 	}
 	pod.Labels = merged(t.Labels, b.podLabels(s))
@@ -57,6 +49,9 @@ func (b builder) pod(s slot, name string) *corev1.Pod {
 	b.wrap(s, &pod.Spec)
 	b.shm(s, &pod.Spec)
 	b.gang().Join(pod, s.role)
+	if p, found := b.places[s.role]; found {
+		p.Put(pod)
+	}
 	if b.job.Spec.ReportProgress || s.launcher() && slices.ContainsFunc(b.job.Spec.Progress, func(r v1alpha1.ProgressRule) bool { return r.Expect != "" }) {
 		b.offer.Give(pod, s.own(&pod.Spec), b.job.Name)
 	}
@@ -100,10 +95,10 @@ func (b builder) place(s slot, spec *corev1.PodSpec) {
 	if spec.HostNetwork && spec.DNSPolicy == "" {
 		spec.DNSPolicy = corev1.DNSClusterFirstWithHostNet
 	}
-	given := accountOf(spec)
+	given := children.AccountOf(spec)
 	switch {
 	case s.launcher() && given == "":
-		spec.ServiceAccountName = b.account()
+		spec.ServiceAccountName = children.Account(b.job)
 	case given == "" && spec.AutomountServiceAccountToken == nil:
 		spec.AutomountServiceAccountToken = new(false)
 	}
@@ -120,9 +115,4 @@ func (b builder) place(s slot, spec *corev1.PodSpec) {
 			Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(lostAfter)),
 		})
 	}
-}
-
-// accountOf reads both spellings of the service account.
-func accountOf(spec *corev1.PodSpec) string {
-	return cmp.Or(spec.ServiceAccountName, spec.DeprecatedServiceAccount)
 }

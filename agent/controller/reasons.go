@@ -21,6 +21,19 @@ const (
 	reasonChosen = "GangChosen"
 	// The gang's scheduler reports that the pods do not fit together. The message has its words.
 	reasonGang = "GangUnschedulable"
+	// Kueue has admitted the job. Only the condition Admitted has this reason.
+	reasonAdmitted = "Admitted"
+	// The queue of Kueue does not exist, or is stopped. The message has Kueue's words.
+	reasonNoQueue = "QueueUnavailable"
+	// Kueue has taken the job's quota for another job. The pods are deleted, and the job is queued again.
+	reasonPreempted = "Preempted"
+	// Kueue has taken the job's quota back: an administrator stopped the job or its queue, a node failed, or an
+	// admission check no longer holds. The pods are deleted.
+	reasonEvicted = "Evicted"
+	// The Workload that a label of the job names does not exist, or asks for other pods than the job.
+	reasonNoWorkload = "WorkloadMissing"
+	// Kueue has admitted fewer workers than the job wants. The job runs with these.
+	reasonFewer = "FewerWorkers"
 	// runPolicy.suspend is true. The job has no pods.
 	reasonSuspended = "Suspended"
 	// runPolicy.suspend is no longer true.
@@ -58,6 +71,6 @@ const (
 	// reason.
 	reasonExcluded = "NodeExcluded"
 	// Pods failed twice on a node in the same way, but new pods may still go there: the limit is reached,
-	// or Kueue wants pods that are alike. Only events have this reason.
+	// or Kueue has chosen the nodes. Only events have this reason.
 	reasonNotExcluded = "NodeNotExcluded"
 )

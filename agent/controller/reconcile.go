@@ -21,10 +21,13 @@ import (
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/controller/census"
+	"github.com/musterhq/muster/agent/controller/children"
 	"github.com/musterhq/muster/agent/controller/exclude"
 	"github.com/musterhq/muster/agent/controller/gang"
 	"github.com/musterhq/muster/agent/controller/kubelets"
 	"github.com/musterhq/muster/agent/controller/progress"
+	"github.com/musterhq/muster/agent/controller/queue"
+	"github.com/musterhq/muster/agent/controller/reports"
 	"github.com/musterhq/muster/agent/controller/trace"
 	"github.com/musterhq/muster/exec/names"
 )
@@ -44,6 +47,7 @@ type Reconciler struct {
 	Metrics    *census.Changes
 	Offer      *progress.Offer // what pods need to report progress; nil: they cannot
 	Trace      *trace.Tracer   // nil: no traces
+	Late       *queue.Late     // the watch of Kueue's Workloads; nil: none
 	Kubelets   *kubelets.Nodes // nil: nodes that cannot mount images
 	failures   failures
 }
@@ -65,7 +69,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.Client.Get(ctx, req.NamespacedName, job); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if job.DeletionTimestamp != nil || job.Spec.ManagedBy != nil && *job.Spec.ManagedBy != Name {
+	if job.DeletionTimestamp != nil || job.Spec.ManagedBy != nil && *job.Spec.ManagedBy != Name && !delegated(job) {
 		return reconcile.Result{}, nil // the garbage collector deletes the children
 	}
 	pods, err := r.pods(ctx, job)
@@ -81,7 +85,19 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 		known = job.DeepCopy()
 		known.Status.Gang = s.gang.backend
 	}
-	b := r.builder(ctx, known)
+	if refuse(r.builder(ctx, known)) == nil || job.Status.CompletionTime != nil {
+		if s.line, err = r.line(ctx, known, pods, s.now); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	if delegated(job) {
+		return r.delegate(ctx, job, s.line, s.now)
+	}
+	s.alive = alive(pods, s.now)
+	b := r.builder(ctx, s.line.Limited(known))
+	if b.places = s.line.Places; s.line.Placed() {
+		b.avoid = nil
+	}
 	var surplus []*corev1.Pod
 	s.places, surplus = observe(b.slots, pods, b.attempt, s.now)
 	if job.Status.CompletionTime != nil {
@@ -95,10 +111,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 
 func (r *Reconciler) builder(ctx context.Context, job *v1alpha1.LaunchJob) builder {
 	image := cmp.Or(ptr.Deref(job.Spec.Agent, v1alpha1.Agent{}).Image, r.AgentImage)
-	b := builder{job: job, slots: layout(job), image: image, attempt: max(job.Status.Attempt, 1), offer: r.Offer, trace: r.Trace}
-	if gang.Backend(job) != gang.Kueue { // a group of Kueue wants pods that are alike
-		b.avoid = job.Status.ExcludedNodes
-	}
+	b := builder{job: job, slots: layout(job), image: image, attempt: max(job.Status.Attempt, 1), avoid: job.Status.ExcludedNodes, offer: r.Offer, trace: r.Trace}
 	b.volumes = r.Kubelets != nil && delivery(job) == auto && job.Status.CompletionTime == nil && r.Kubelets.MountImages(ctx)
 	return b
 }
@@ -128,9 +141,16 @@ func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus [
 	if s.verdict = judgeJob(b.job, s.places, s.now); s.verdict.over {
 		return nil
 	}
+	if s.verdict = s.line.evicts(b.job, s.places); s.verdict.over && !runPolicy(b.job).Suspend {
+		return nil // the pods are those of an earlier attempt from now on
+	}
+	s.verdict = verdict{}
 	surplus = append(surplus, b.expel(s.places)...)
 	s.steps = plan(b.job, s.places, surplus, s.now)
-	s.steps.nodes = exclude.Job{LaunchJob: b.job, Pods: len(b.slots), Alike: gang.Backend(b.job) == gang.Kueue}.Nodes(s.steps.record, s.now)
+	if !s.line.Open() {
+		s.steps.create = nil
+	}
+	s.steps.nodes = exclude.Job{LaunchJob: b.job, Pods: len(b.slots), Placed: s.line.Placed()}.Nodes(s.steps.record, s.now)
 	b.avoid = slices.Concat(b.avoid, exclude.Added(s.steps.nodes)) // the status has them later
 	if d := deadline(b.job); d > 0 && b.job.Status.StartTime != nil {
 		s.steps.again(d - s.now.Sub(b.job.Status.StartTime.Time))
@@ -139,16 +159,23 @@ func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus [
 		return err
 	}
 	if runPolicy(b.job).Suspend {
-		return r.revoke(ctx, b)
+		return errors.Join(r.revoke(ctx, b), r.leave(ctx, b.job, s.line, s.alive, s))
 	}
 	if err := r.readEvents(ctx, b.job, s); err != nil {
 		return err
 	}
-	err := r.make(ctx, b, s)
+	err := r.stand(ctx, b, s)
+	waits := s.blocked != nil
+	if err == nil && s.line.Open() {
+		err = r.make(ctx, b, s)
+	}
 	if o := obstacleOf(err); o != nil {
 		s.blocked, err = o, nil
 	}
-	if s.blocked != nil {
+	switch {
+	case s.line.On && !s.line.Watched:
+		s.steps.again(2 * retryAfter)
+	case s.blocked != nil && !waits: // a change of the Workload is seen
 		s.steps.again(retryAfter)
 	}
 	return err
@@ -159,8 +186,8 @@ func (r *Reconciler) make(ctx context.Context, b builder, s *scene) error {
 	if n := uint(len(b.workerNames())); r.MaxWorkers > 0 && n > r.MaxWorkers {
 		return &obstacle{reasonTooLarge, fmt.Sprintf("the job has %d workers, but the controller's --max-workers is %d: reduce the number of workers, or ask the cluster's administrator to raise the limit", n, r.MaxWorkers)}
 	}
-	for _, child := range b.children() {
-		if _, err := r.keep(ctx, r.Client, b.job, child); err != nil {
+	for _, child := range children.First(b.job, b.workerNames()) {
+		if _, err := r.children().Keep(ctx, r.Client, b.job, child); err != nil {
 			return err
 		}
 	}
@@ -168,7 +195,7 @@ func (r *Reconciler) make(ctx context.Context, b builder, s *scene) error {
 	if s.blocked, err = r.gangObject(ctx, b, *s); err != nil {
 		return err
 	}
-	if gang.Backend(b.job) != "" && unscheduled(s.places) {
+	if _, ok := gangKind(b.job); ok && unscheduled(s.places) {
 		s.steps.again(2 * retryAfter) // the gang's object is not watched
 	}
 	if ready, err := r.shareToken(ctx, b, s); err != nil || !ready {
@@ -196,7 +223,7 @@ func (r *Reconciler) makePods(ctx context.Context, b builder, s *scene) error {
 			s.steps.again(0)
 			continue
 		}
-		if failed = r.create(ctx, b.job, b.pod(c.slot, c.name)); failed != nil {
+		if failed = r.children().Create(ctx, b.job, b.pod(c.slot, c.name)); failed != nil {
 			break
 		}
 		own = append(own, c.name)
@@ -207,8 +234,8 @@ func (r *Reconciler) makePods(ctx context.Context, b builder, s *scene) error {
 	if err := r.grant(ctx, r.Client, b, own, launcher == nil); err != nil || launcher == nil {
 		return cmp.Or(failed, err)
 	}
-	err := r.create(ctx, b.job, b.pod(launcher.slot, launcher.name))
-	if err == nil && b.job.Spec.Discovery == byNames {
+	err := r.children().Create(ctx, b.job, b.pod(launcher.slot, launcher.name))
+	if err == nil && b.job.Spec.Discovery == children.ByNames {
 		err = r.grant(ctx, r.Reader, b, own, true) // the Role is not in the cache yet
 	}
 	return cmp.Or(failed, err)
@@ -230,19 +257,36 @@ func (r *Reconciler) tidy(ctx context.Context, b builder, s scene, surplus []*co
 	if err := r.revoke(ctx, b); err != nil {
 		return reconcile.Result{}, fmt.Errorf("empty the launcher's Role: %w", err)
 	}
-	steps := clean(job, s.places, surplus, s.now)
-	if err := r.remove(ctx, steps.remove); err != nil {
+	s.steps = clean(job, s.places, surplus, s.now)
+	if err := r.remove(ctx, s.steps.remove); err != nil {
 		return reconcile.Result{}, err
 	}
-	if ttl := runPolicy(job).TTLSecondsAfterFinished; ttl != nil {
-		left := time.Duration(*ttl)*time.Second - s.now.Sub(job.Status.CompletionTime.Time)
-		if left <= 0 {
-			err := r.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &job.UID})
-			return reconcile.Result{}, client.IgnoreNotFound(err)
-		}
-		steps.again(left)
+	if s.busy(surplus) { // Kueue would give the quota to another job
+		s.steps.again(retryAfter)
+		return r.expire(ctx, job, s)
 	}
-	return reconcile.Result{RequeueAfter: steps.look}, nil
+	err := r.queue().Conclude(ctx, job, s.line.Line, s.now)
+	if errors.Is(err, queue.ErrStale) {
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return r.expire(ctx, job, s)
+}
+
+// busy reports whether a pod of the job may still use what it has requested.
+func (s scene) busy(surplus []*corev1.Pod) bool {
+	pods := slices.Clone(surplus)
+	for _, p := range s.places {
+		if p.pod != nil {
+			pods = append(pods, p.pod)
+		}
+	}
+	return slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
+		over := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		return !over && (p.DeletionTimestamp == nil || !held(p, s.now))
+	})
 }
 
 // report writes the status once if it has changed, and emits events for transitions.
@@ -291,14 +335,14 @@ func (r *Reconciler) tell(job *v1alpha1.LaunchJob, old, status v1alpha1.LaunchJo
 		for _, kind := range []string{v1alpha1.Stalled, v1alpha1.Restarting} {
 			c, was := meta.FindStatusCondition(status.Conditions, kind), meta.FindStatusCondition(old.Conditions, kind)
 			if status.Phase == v1alpha1.PhaseRunning && c != nil && c.Status == metav1.ConditionTrue && (was == nil || was.Status != c.Status || was.Message != c.Message) {
-				r.Events.Eventf(job, nil, corev1.EventTypeWarning, c.Reason, "Reconcile", "%s", clip(c.Message, 900))
+				r.Events.Eventf(job, nil, corev1.EventTypeWarning, c.Reason, "Reconcile", "%s", reports.Clip(c.Message, 900))
 			}
 		}
 		return
 	}
 	kind := corev1.EventTypeNormal
-	if status.Phase == v1alpha1.PhaseFailed || status.Phase == v1alpha1.PhaseRestarting {
+	if status.Phase == v1alpha1.PhaseFailed || status.Phase == v1alpha1.PhaseRestarting || s.verdict.evicted {
 		kind = corev1.EventTypeWarning
 	}
-	r.Events.Eventf(job, nil, kind, status.Phase, "Reconcile", "%s", clip(cmp.Or(status.Message, status.Ready+" ready"), 900))
+	r.Events.Eventf(job, nil, kind, status.Phase, "Reconcile", "%s", reports.Clip(cmp.Or(status.Message, status.Ready+" ready"), 900))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/agent/controller/exclude"
 	"github.com/musterhq/muster/agent/controller/history"
 	"github.com/musterhq/muster/agent/controller/progress"
+	"github.com/musterhq/muster/agent/controller/reports"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -28,6 +29,8 @@ type scene struct {
 	unread  bool           // the right to read them is missing
 	gang    choice         // what this reconcile chose for gang.backend auto
 	token   string         // the members' Secret, if this reconcile created one
+	line    line           // what Kueue says
+	alive   int            // pods of the job, those of earlier attempts too
 	now     time.Time
 	version string
 }
@@ -52,15 +55,28 @@ func newStatus(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
 		s.Progress = progress.Last(s.TrainerStatus)
 	case runPolicy(job).Suspend:
 		s.StartTime, s.Gang = nil, "" // a resumed job may find another scheduler
-		say(s, v1alpha1.PhaseSuspended, obstacle{reasonSuspended, "runPolicy.suspend is true"}, v1alpha1.Suspended, v1alpha1.WorkersReady, v1alpha1.Launched, v1alpha1.Stalled)
+		say(s, v1alpha1.PhaseSuspended, obstacle{reasonSuspended, "runPolicy.suspend is true"}, v1alpha1.Suspended, v1alpha1.Admitted, v1alpha1.WorkersReady, v1alpha1.Launched, v1alpha1.Stalled)
 	default:
 		s.StartTime = cmp.Or(s.StartTime, &metav1.Time{Time: sc.now})
+		if admit(s, sc.line); sc.line.On && !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.Admitted) {
+			s.StartTime = nil // a deadline does not count the time in a queue
+		}
 		set(s, v1alpha1.Suspended, false, obstacle{reasonResumed, ""})
 		ongoing(s, sc, ready == wanted)
 		listen(s, sc)
 	}
 	s.Timeline = history.Next(s.Timeline, sc.view(job, *s))
 	return *s
+}
+
+// admit reports in a condition whether Kueue has admitted the job. While nothing is known the condition stays.
+func admit(s *v1alpha1.LaunchJobStatus, l line) {
+	switch o := l.obstacle(); {
+	case l.On && l.Pods:
+		set(s, v1alpha1.Admitted, true, obstacle{reasonAdmitted, "by ClusterQueue " + l.Current.Queue()})
+	case l.On && !l.Keep && o != nil:
+		set(s, v1alpha1.Admitted, false, *o)
+	}
 }
 
 // spares takes the spares out of the numbers of ready and wanted workers, and returns their own. Any
@@ -146,9 +162,16 @@ func finish(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene) {
 	if s.FirstFailure == nil {
 		s.FirstFailure = v.first
 	}
-	keep(s, v)
-	spend(s, v.spent)
-	if !v.good && v.again && s.Attempt <= runPolicy(job).BackoffLimit {
+	reports.Keep(s, v.before, v.first)
+	reports.Spend(s, v.spent)
+	if v.evicted {
+		s.Attempt++
+		s.Evictions++
+		s.StartTime = nil
+		say(s, v1alpha1.PhaseWaiting, obstacle{v.reason, v.message}, "", v1alpha1.Admitted, v1alpha1.WorkersReady, v1alpha1.Launched, v1alpha1.Restarting, v1alpha1.Stalled)
+		return
+	}
+	if !v.good && v.again && s.Attempt-s.Evictions <= runPolicy(job).BackoffLimit {
 		s.Attempt++
 		why := obstacle{reasonAgain, fmt.Sprintf("attempt %d, with new pods: %s", s.Attempt, v.message)}
 		say(s, v1alpha1.PhaseRestarting, why, v1alpha1.Restarting, v1alpha1.Launched, v1alpha1.Stalled)
@@ -195,6 +218,9 @@ func ongoing(s *v1alpha1.LaunchJobStatus, sc scene, allReady bool) {
 	default:
 		say(s, v1alpha1.PhaseWaiting, o, "")
 	}
+	if fewer := sc.line.obstacle(); fewer != nil && s.Phase == v1alpha1.PhaseRunning && s.Reason == "" {
+		s.Reason, s.Message = fewer.reason, fewer.message
+	}
 }
 
 // allRun describes what is running when every part of the job runs.
@@ -230,7 +256,7 @@ func worst(sc scene) obstacle {
 	case first.Code == rendezvous.ContainerCreating && sc.unread:
 		text += `; its events show why, but the controller has no permission to list events: add {apiGroups: [""], resources: [events], verbs: [list]} to ClusterRole muster-controller`
 	}
-	return obstacle{string(first.Code), clip(text, 1000)}
+	return obstacle{string(first.Code), reports.Clip(text, 1000)}
 }
 
 // say sets the phase and its reason. It makes the condition on true, and sets those of off that

@@ -2,38 +2,20 @@ package controller
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/agent/controller/children"
 )
-
-const tokenKey = "token"
 
 // shares reports whether the pods are members that share a token: there is no launcher, there are
 // several pods, and the agent runs in them.
 func (b builder) shares() bool {
 	return b.job.Spec.Launcher == nil && len(b.slots) > 1 && !b.unwrapped(b.slots[0])
-}
-
-// token returns the Secret that members share. Without a name the API server chooses a free one.
-// The controller may not read Secrets, so only a successful create proves that a Secret is its own.
-func (b builder) token(name string) *corev1.Secret {
-	secret := &corev1.Secret{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: b.owned(name),
-		StringData: map[string]string{tokenKey: rand.Text() + rand.Text()},
-	}
-	if name == "" {
-		secret.GenerateName = b.job.Name + "-token-"
-	}
-	return secret
 }
 
 // shareToken reports whether members can be created: the status names the Secret that the
@@ -51,7 +33,7 @@ func (r *Reconciler) shareToken(ctx context.Context, b builder, s *scene) (ready
 	} else if len(s.steps.create) == 0 {
 		return true, nil
 	}
-	secret := b.token("")
+	secret := children.Token(b.job, "")
 	if err := r.Client.Create(ctx, secret, client.FieldOwner(fieldManager)); err != nil {
 		return false, fmt.Errorf("create the members' token: %w", err)
 	}
@@ -72,7 +54,7 @@ func (r *Reconciler) tokenGone(ctx context.Context, b builder, places []place) (
 	}) {
 		return false, nil
 	}
-	err := r.Client.Create(ctx, b.token(b.job.Status.TokenSecret), client.DryRunAll, client.FieldOwner(fieldManager))
+	err := r.Client.Create(ctx, children.Token(b.job, b.job.Status.TokenSecret), client.DryRunAll, client.FieldOwner(fieldManager))
 	if apierrors.IsAlreadyExists(err) {
 		return false, nil // the container lacks something else
 	}
@@ -94,20 +76,10 @@ func (b builder) expel(places []place) (strangers []*corev1.Pod) {
 		}
 		wanted := p.own(&p.template.Spec).DeepCopy()
 		setEnv(wanted, b.memberEnv())
-		if tokenOf(p.own(&p.pod.Spec)) != tokenOf(wanted) {
+		if children.TokenOf(p.own(&p.pod.Spec)) != children.TokenOf(wanted) {
 			strangers = append(strangers, p.pod)
 			places[i] = place{slot: p.slot, stage: going} // it still has the name
 		}
 	}
 	return strangers
-}
-
-// tokenOf returns the Secret of a member's token, or "".
-func tokenOf(own *corev1.Container) string {
-	for _, v := range own.Env {
-		if v.Name == names.EnvToken && v.ValueFrom != nil && v.ValueFrom.SecretKeyRef != nil {
-			return v.ValueFrom.SecretKeyRef.Name
-		}
-	}
-	return ""
 }

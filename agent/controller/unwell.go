@@ -3,7 +3,6 @@ package controller
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/reports"
 	"github.com/musterhq/muster/exec/names"
 )
 
@@ -54,28 +54,6 @@ func (p place) turned() (at metav1.Time) {
 // wordsWithin is how long an event may come after the status of its pod.
 const wordsWithin = 30 * time.Second
 
-// aRestart matches the launcher's sentence about a new attempt.
-var aRestart = regexp.MustCompile(`^attempt \d+ of \d+`)
-
-// aStall matches its sentence about a broken progress rule.
-var aStall = regexp.MustCompile(`^(no progress|failed line)`)
-
-// probed matches the kubelet's event about a failed `agent ready`, in either log format. It
-// captures the launcher's words.
-var probed = regexp.MustCompile(`(?s)^Readiness probe failed: .*?\bready: (.*?)"?\}?\s*$`)
-
-// trouble returns the newest words of the launcher's probe, or "" if there are none or if the
-// controller may not read events.
-func (p place) trouble(events []corev1.Event) (words string) {
-	var newest metav1.Time
-	for _, e := range events {
-		if said := probed.FindStringSubmatch(e.Message); said != nil && e.InvolvedObject.UID == p.pod.UID && !e.LastTimestamp.Before(&newest) {
-			words, newest = said[1], e.LastTimestamp
-		}
-	}
-	return words
-}
-
 // listen reports what the launcher's probe says of a running job.
 func listen(s *v1alpha1.LaunchJobStatus, sc scene) {
 	if len(sc.places) == 0 || !sc.places[0].unwell() {
@@ -85,15 +63,15 @@ func listen(s *v1alpha1.LaunchJobStatus, sc scene) {
 		return
 	}
 	l := sc.places[0]
-	words := l.trouble(sc.events)
+	words := reports.Trouble(sc.events, l.pod.UID)
 	if words == "" && !sc.unread && sc.now.Sub(l.turned().Time) < wordsWithin {
 		return // the event comes after the pod's status
 	}
-	why, kind := obstacle{reasonHang, cmp.Or(clip(words, 1000), l.pod.Name+" reports a hang, no progress or a restart; its log shows which")}, v1alpha1.Stalled
+	why, kind := obstacle{reasonHang, cmp.Or(reports.Clip(words, 1000), l.pod.Name+" reports a hang, no progress or a restart; its log shows which")}, v1alpha1.Stalled
 	switch {
-	case aRestart.MatchString(words):
+	case reports.Restarted(words):
 		why.reason, kind = reasonRestart, v1alpha1.Restarting
-	case aStall.MatchString(words):
+	case reports.Stalled(words):
 		why.reason = reasonStall
 	}
 	set(s, kind, true, why)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/controller/history"
+	"github.com/musterhq/muster/agent/controller/reports"
 	"github.com/musterhq/muster/agent/goodput"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/rendezvous"
@@ -29,6 +30,7 @@ type verdict struct {
 	spent   goodput.Account          // what the workers' time was spent on; nil: unknown
 	run     history.End              // attempts of the launcher; At is zero if no container decided
 	again   bool                     // a new attempt of the pods may succeed
+	evicted bool                     // Kueue has taken the pods away, so the next attempt waits in its queue
 }
 
 // settleFor is how long the members of a job without a launcher have to end after the first
@@ -41,7 +43,7 @@ func judgeJob(job *v1alpha1.LaunchJob, places []place, now time.Time) verdict {
 	if d := deadline(job); d > 0 && job.Status.StartTime != nil && now.Sub(job.Status.StartTime.Time) >= d {
 		v := verdict{over: true, reason: reasonDeadline, message: fmt.Sprintf("did not end within %s (activeDeadlineSeconds)", d)}
 		if job.Status.Message != "" && job.Status.Phase != v1alpha1.PhaseRunning { // it was waiting
-			v.message += "; before that: " + clip(job.Status.Message, 700)
+			v.message += "; before that: " + reports.Clip(job.Status.Message, 700)
 		}
 		return v
 	}
@@ -95,16 +97,16 @@ func (p place) verdict() verdict {
 	line, _, _ := strings.Cut(words, "\n")
 	sentence := words
 	if p.logged() {
-		line = lastLine(words)
+		line = reports.LastLine(words)
 		sentence = line
 	}
-	first := failureOf(sentence, p.pod.Name, p.code)
-	first.Message = clip(words, 2000)
+	first := reports.Failure(sentence, p.pod.Name, p.code)
+	first.Message = reports.Clip(words, 2000)
 	reason := cmp.Or(p.cause, reasonExited)
 	if p.launcher() && p.code == names.ExitHopeless && strings.HasPrefix(line, names.PreflightFailed) {
 		reason = reasonPreflight
 	}
-	return verdict{over: true, reason: reason, message: cmp.Or(clip(line, 500), fmt.Sprintf("%s ended with %d", p.pod.Name, p.code)),
+	return verdict{over: true, reason: reason, message: cmp.Or(reports.Clip(line, 500), fmt.Sprintf("%s ended with %d", p.pod.Name, p.code)),
 		first: &first, before: p.before, spent: p.spent, run: p.end(),
 		again: p.code != names.ExitUsage && p.code != names.ExitForbidden && p.cause == "",
 	}
@@ -120,23 +122,12 @@ func (p place) logged() bool {
 	return false
 }
 
-// lastLine returns the agent's last sentence in a log, else the last line of the log.
-func lastLine(log string) string {
-	lines := strings.Split(log, "\n")
-	for _, line := range slices.Backward(lines) {
-		if sentence, ours := strings.CutPrefix(line, "agent: "); ours {
-			return sentence
-		}
-	}
-	return lines[len(lines)-1]
-}
-
 // among completes a failure that a member reported in another pod with the words and the exit code
 // of that pod. It also reports which pods were lost.
 func (v verdict) among(places []place) verdict {
 	for _, p := range places {
 		if p.pod != nil && p.pod.Name == v.first.Pod && p.stage == done && p.code != 0 {
-			v.first.ExitCode, v.first.Message = p.code, clip(strings.TrimSpace(p.words), 2000)
+			v.first.ExitCode, v.first.Message = p.code, reports.Clip(strings.TrimSpace(p.words), 2000)
 		}
 	}
 	for _, p := range places {
@@ -149,11 +140,4 @@ func (v verdict) among(places []place) verdict {
 
 func deadline(job *v1alpha1.LaunchJob) time.Duration {
 	return time.Duration(ptr.Deref(runPolicy(job).ActiveDeadlineSeconds, 0)) * time.Second
-}
-
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "..."
 }

@@ -71,6 +71,9 @@ func limited(t *testing.T, truth client.WithWatch) client.WithWatch {
 			}
 			return c.Create(ctx, o, opts...)
 		},
+		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+			return cmp.Or(may("update", o, ""), c.Update(ctx, o, opts...))
+		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			return cmp.Or(may("delete", o, ""), c.Delete(ctx, o, opts...))
 		},

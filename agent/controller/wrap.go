@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/musterhq/muster/agent/controller/children"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/settings"
 	"github.com/musterhq/muster/exec/names"
@@ -128,7 +129,7 @@ func (b builder) launcherEnv() (env []corev1.EnvVar) {
 	for _, s := range b.told(settings.OfRun) {
 		tell(settings.Variable(s.name), s.value)
 	}
-	if spec.Discovery == byNames {
+	if spec.Discovery == children.ByNames {
 		tell(names.EnvPods, strings.Join(b.workerNames(), ","))
 	}
 	return slices.DeleteFunc(env, func(v corev1.EnvVar) bool { return v.Value == "" })
@@ -146,8 +147,7 @@ func (b builder) podEnv() []corev1.EnvVar {
 func (b builder) memberEnv() []corev1.EnvVar {
 	env := []corev1.EnvVar{{Name: names.EnvJob, Value: b.job.Name}, {Name: settings.Variable("timeout"), Value: noTimeout}}
 	if b.shares() {
-		secret := &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: b.job.Status.TokenSecret}, Key: tokenKey}
-		env = append(env, corev1.EnvVar{Name: names.EnvToken, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: secret}})
+		env = append(env, children.TokenEnv(b.job.Status.TokenSecret))
 	}
 	return env
 }

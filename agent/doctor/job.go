@@ -111,15 +111,25 @@ var gangKinds = map[string]struct{ group, kind string }{
 	"kueue":        {"kueue.x-k8s.io", "Workload"},
 }
 
+// backendOf returns the backend of a job's gang, or "". Kueue's label alone puts a job into a queue.
+func backendOf(job *v1alpha1.LaunchJob) string {
+	queued := job.Labels[names.LabelKueueQueue] != ""
+	switch g := job.Spec.Gang; {
+	case g == nil && queued:
+		return "kueue"
+	case g == nil:
+		return ""
+	case g.Backend != "auto":
+		return g.Backend
+	case queued || g.Queue != "":
+		return "kueue"
+	}
+	return job.Status.Gang // "": the controller has not chosen yet
+}
+
 // gang reads whether the API server serves the kind of the job's gang.
 func (d *doctor) gang(ctx context.Context, job *v1alpha1.LaunchJob) check.Gang {
-	if job.Spec.Gang == nil {
-		return check.Gang{}
-	}
-	backend := job.Spec.Gang.Backend
-	if backend == "auto" {
-		backend = job.Status.Gang // "": the controller has not chosen yet
-	}
+	backend := backendOf(job)
 	if backend == "" || backend == "none" {
 		return check.Gang{}
 	}

@@ -90,8 +90,8 @@ func (c *conversion) scheduler() (name string) {
 	return name
 }
 
-// kueue takes the queue from the job's label. Kueue admits the pods of a LaunchJob as a group of
-// plain pods, because it does not know LaunchJobs.
+// kueue takes the queue from the job's label. Muster's controller waits for Kueue before it creates pods, so the job
+// need not be suspended.
 func (c *conversion) kueue(queue string, p reader) {
 	label := c.object.at("metadata").at("labels").at(kueueQueue)
 	c.job.Spec.Gang = &v1alpha1.Gang{Backend: "kueue", Queue: queue}
@@ -99,6 +99,6 @@ func (c *conversion) kueue(queue string, p reader) {
 		p.fatal("keep one", "two gang schedulers, one of them Kueue by the label %s: a job in two gangs never starts", kueueQueue)
 	}
 	if c.job.Spec.RunPolicy != nil && c.job.Spec.RunPolicy.Suspend {
-		label.warn("set runPolicy.suspend to false", "Kueue does not resume LaunchJobs, it admits their pods as a group: the job stays suspended")
+		label.warn("set runPolicy.suspend to false", "Kueue does not resume LaunchJobs, Muster creates their pods when Kueue admits them: the job stays suspended")
 	}
 }

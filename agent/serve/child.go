@@ -17,8 +17,12 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// queueName is Kueue's label. It queues the object; its LaunchJob must not be queued again.
-const queueName = "kueue.x-k8s.io/queue-name"
+// queueName and prebuilt are Kueue's labels. Kueue holds the object through its own integration for the kind; its
+// LaunchJob must not be queued again.
+const (
+	queueName = names.LabelKueueQueue
+	prebuilt  = "kueue.x-k8s.io/prebuilt-workload-name"
+)
 
 // convert returns the LaunchJob of an object, and findings about what it does not carry over. The
 // sentence says why there can be none.
@@ -55,6 +59,7 @@ func written(o *unstructured.Unstructured) map[string]any {
 	to.SetNamespace(from.GetNamespace())
 	labels := from.GetLabels()
 	delete(labels, queueName)
+	delete(labels, prebuilt)
 	to.SetLabels(labels)
 	to.SetAnnotations(from.GetAnnotations())
 	return to.Object

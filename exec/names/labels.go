@@ -28,6 +28,8 @@ const (
 	// The place of the pod in its group, which Kueue's users set. Muster orders the workers by it
 	// before anything else.
 	LabelKueueIndex = "kueue.x-k8s.io/pod-group-pod-index"
+	// The queue of Kueue that a job is in, if gang.queue names none. Muster reads it on a LaunchJob.
+	LabelKueueQueue = "kueue.x-k8s.io/queue-name"
 	// The place of the pod's Job in its JobSet, which JobSet sets. Muster orders the workers by it
 	// before anything else, and then by their number in the Job.
 	LabelJobSetIndex = "jobset.sigs.k8s.io/job-global-index"
@@ -49,6 +51,8 @@ const (
 	// The generation of the object from which a LaunchJob was created or last changed, for a job served in place. Muster's
 	// controller sets it.
 	AnnotationMadeFrom = "muster.dev/made-from-generation"
+	// The spec from which a job's Workload of Kueue was made, as a hash. Muster's controller sets it.
+	AnnotationRequest = "muster.dev/workload-request"
 	// The certificate of the server to which the pod reports its progress. Muster's controller sets it.
 	AnnotationProgressCA = "muster.dev/progress-ca"
 	// A list of host names for one task of a converted Volcano job, mounted as a file. The file's name

@@ -165,7 +165,7 @@ type LaunchJobSpec struct {
 	// Size of /dev/shm in the workers, as a memory volume; 0: the runtime's 64Mi. Default: what the framework needs.
 	// +optional
 	Shm *Size `json:"shm,omitempty"`
-	// The controller that creates the pods. If it is not Muster's, Muster ignores the job.
+	// The controller that creates the pods. If it is not Muster's, Muster ignores the job. With kueue.x-k8s.io/multikueue the job runs on another cluster, and Muster keeps only its Workload of Kueue.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	ManagedBy *string `json:"managedBy,omitempty"`

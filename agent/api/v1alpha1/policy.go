@@ -159,7 +159,7 @@ type RunPolicy struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.minMember) || self.backend in ['volcano','coscheduling','workload'] || self.backend == 'auto' && !has(self.queue)",message="gang.minMember works only with gang.backend volcano, coscheduling, workload, or auto without gang.queue; Kueue admits all pods of a group"
 // +kubebuilder:validation:XValidation:rule="self.backend != 'none' || !has(self.priorityClassName) && !has(self.schedulerName)",message="gang.backend none cannot be used with priorityClassName or schedulerName: set them in the pod templates"
 type Gang struct {
-	// The gang scheduler. volcano and coscheduling create a PodGroup, workload uses that of Kubernetes (1.36 and later), kueue creates a plain pod group. auto takes the first of these: kueue if the job names a queue, the one that a template asks for, workload, volcano, coscheduling, none.
+	// The gang scheduler. volcano and coscheduling create a PodGroup, workload uses that of Kubernetes (1.36 and later), kueue creates a Workload of Kueue, and pods when Kueue admits it. auto takes the first of these: kueue if the job names a queue, the one that a template asks for, workload, volcano, coscheduling, none.
 	// +kubebuilder:validation:Enum=none;auto;volcano;coscheduling;kueue;workload
 	Backend string `json:"backend"`
 	// The queue of Volcano, or the name of a LocalQueue of Kueue.

@@ -5,6 +5,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // Types of conditions. kubectl wait --for=condition=Succeeded waits for one.
 const (
 	Suspended    = "Suspended"    // the user has suspended the job, so there are no pods
+	Admitted     = "Admitted"     // Kueue has admitted the job, so there may be pods
 	WorkersReady = "WorkersReady" // the containers of all workers run
 	Launched     = "Launched"     // the launcher runs, and had all workers
 	Restarting   = "Restarting"   // pods are being replaced, or the launcher has just started another attempt
@@ -25,7 +26,7 @@ const (
 
 // LaunchJobStatus is the observed state of a LaunchJob.
 type LaunchJobStatus struct {
-	// Conditions of the job: Suspended, WorkersReady, Launched, Restarting, Stalled, Succeeded, Failed.
+	// Conditions of the job: Suspended, Admitted (by Kueue), WorkersReady, Launched, Restarting, Stalled, Succeeded, Failed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -54,6 +55,9 @@ type LaunchJobStatus struct {
 	// Attempt of the pods, from 1. Attempts that the agent starts in the same pods are in failedAttempts.
 	// +optional
 	Attempt int32 `json:"attempt,omitempty"`
+	// How many attempts ended because Kueue took the job's pods away. They do not count against backoffLimit.
+	// +optional
+	Evictions int32 `json:"evictions,omitempty"`
 	// Share of the workers' time that was work which was kept: 93.1%. It is set when a launcher has ended.
 	// +optional
 	Goodput string `json:"goodput,omitempty"`
@@ -95,7 +99,7 @@ type LaunchJobStatus struct {
 	// The Secret with the token that the members of a job without a launcher share.
 	// +optional
 	TokenSecret string `json:"tokenSecret,omitempty"`
-	// When the controller first created pods, since the job was last suspended.
+	// When the controller first created pods, since the job was last suspended, or queued by Kueue.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 	// When the job ended.

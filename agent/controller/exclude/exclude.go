@@ -42,8 +42,8 @@ func (n Node) String() string {
 // Job is what decides about nodes besides the failures.
 type Job struct {
 	*v1alpha1.LaunchJob
-	Pods  int  // that the job should have
-	Alike bool // the pods must be alike, so that no node can be excluded
+	Pods   int  // that the job should have
+	Placed bool // Kueue has chosen the nodes, so that a pod which avoids one of them would never start
 }
 
 // Nodes returns the nodes that have failed for the second time with one of the new failures. Only new
@@ -62,8 +62,8 @@ func (j Job) Nodes(failures []Failure, now time.Time) (nodes []Node) {
 		}
 		n := Node{ExcludedNode: v1alpha1.ExcludedNode{Node: f.Node, Cause: f.Cause, Time: metav1.NewTime(now)}}
 		switch {
-		case j.Alike:
-			n.Refused = "the pods of a Kueue group must be alike"
+		case j.Placed:
+			n.Refused = "Kueue chooses the nodes of the job (topology-aware scheduling)"
 		case have >= most:
 			n.Refused = fmt.Sprintf("the limit is %d (restartPolicy.maxExcludedNodes)", most)
 		default:

@@ -39,7 +39,7 @@ func TestNodes(t *testing.T) {
 	limit := func(n int32) func(*v1alpha1.LaunchJob) {
 		return func(j *v1alpha1.LaunchJob) { j.Spec.RestartPolicy = &v1alpha1.RestartPolicy{MaxExcludedNodes: &n} }
 	}
-	kueue := exclude.Job{Pods: 9, Alike: true}
+	kueue := exclude.Job{Pods: 9, Placed: true}
 	for name, row := range map[string]struct {
 		job   exclude.Job
 		old   list
@@ -64,7 +64,7 @@ func TestNodes(t *testing.T) {
 			[]string{"excluding node n1 for new pods: it failed twice (lost)", "not excluding node n2, which failed twice (lost): the limit is 1 (restartPolicy.maxExcludedNodes)"}},
 		"the user's limit": {one, list{failed("n3", "lost", 0)}, []exclude.Failure{fresh("n3", "lost", 1, 2)}, func(j *v1alpha1.LaunchJob) { excluding("n1", "n2")(j); limit(3)(j) }, []string{"excluding node n3 for new pods: it failed twice (lost)"}},
 		"turned off":       {one, list{failed("n1", "lost", 0)}, []exclude.Failure{fresh("n1", "lost", 1, 2)}, limit(0), nil},
-		"Kueue":            {kueue, list{failed("n1", "lost", 0)}, []exclude.Failure{fresh("n1", "lost", 1, 2)}, nil, []string{"not excluding node n1, which failed twice (lost): the pods of a Kueue group must be alike"}},
+		"Kueue":            {kueue, list{failed("n1", "lost", 0)}, []exclude.Failure{fresh("n1", "lost", 1, 2)}, nil, []string{"not excluding node n1, which failed twice (lost): Kueue chooses the nodes of the job (topology-aware scheduling)"}},
 	} {
 		job := row.job
 		job.LaunchJob = &v1alpha1.LaunchJob{}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/kueue"
 )
 
 // Choose returns the backend for gang.backend: auto, and why. Kueue comes first for a job with a queue,
@@ -14,7 +15,7 @@ import (
 // two gangs never start. served reports whether the cluster serves a kind.
 func Choose(job *v1alpha1.LaunchJob, claimed string, served func(schema.GroupKind) (bool, error)) (backend, why string, err error) {
 	switch {
-	case queue(job) != "":
+	case Queue(job) != "":
 		return Kueue, "the job names a queue", nil
 	case claimed != "":
 		return claimed, "a template of the job asks for it", nil
@@ -31,7 +32,19 @@ func Choose(job *v1alpha1.LaunchJob, claimed string, served func(schema.GroupKin
 	return None, "the cluster has no gang scheduler, so a part of the pods may start and wait for the others", nil
 }
 
-// queue returns the queue of a job for Kueue: the one in gang.queue, else that of the job's label.
-func queue(job *v1alpha1.LaunchJob) string {
-	return cmp.Or(job.Spec.Gang.Queue, job.Labels[kueueQueue])
+// Queue returns the queue of a job for Kueue: the one in gang.queue, else that of the job's label, else that of a
+// template's.
+func Queue(job *v1alpha1.LaunchJob) string {
+	name := ""
+	if g := job.Spec.Gang; g != nil {
+		name = g.Queue
+	}
+	name = cmp.Or(name, kueue.Labels(job.Labels).Queue())
+	if l := job.Spec.Launcher; l != nil {
+		name = cmp.Or(name, kueue.Labels(l.Template.Labels).Queue())
+	}
+	for i := range job.Spec.Roles {
+		name = cmp.Or(name, kueue.Labels(job.Spec.Roles[i].Template.Labels).Queue())
+	}
+	return name
 }

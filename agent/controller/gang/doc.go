@@ -12,5 +12,5 @@
 //
 //   - The choice for auto is made once, before the job has pods. It is in status.gang, and stays until
 //     the job is suspended.
-//   - A job that names a queue never runs without Kueue.
+//   - A job that names a queue never runs without Kueue. Package kueue decides when it has pods.
 package gang

@@ -1,9 +1,12 @@
 package gang
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/kueue"
 )
 
 // Backends of a gang.
@@ -25,23 +28,24 @@ const (
 	volcanoTask = "volcano.sh/task-spec"
 	// Label: the PodGroup of the pod, with gang.backend coscheduling.
 	coschedulingGroup = "scheduling.x-k8s.io/pod-group"
-	// Label: the queue of gang.queue, with gang.backend kueue.
-	kueueQueue = "kueue.x-k8s.io/queue-name"
-	// Label: the name of the job, with gang.backend kueue.
-	kueueGroup = "kueue.x-k8s.io/pod-group-name"
-	// Annotation: the number of pods in the job, with gang.backend kueue.
-	kueueTotal = "kueue.x-k8s.io/pod-group-total-count"
 )
 
-// Backend returns the backend of the job's gang, or "" if there is no gang. For auto, it is the one in
-// the status, and "" before the choice.
+// Backend returns the backend of the job's gang, or "" if there is no gang. For auto, it is Kueue if the job
+// names a queue, else the one in the status, and "" before the choice. A job without a gang is in one of Kueue if
+// its labels are those of a job that Kueue holds.
 func Backend(job *v1alpha1.LaunchJob) string {
 	if job.Spec.Gang == nil {
+		if labels := kueue.Labels(job.Labels); labels.Queue() != "" || labels.Prebuilt() != "" {
+			return Kueue
+		}
 		return ""
 	}
 	name := job.Spec.Gang.Backend
 	if name == Auto {
 		name = job.Status.Gang
+		if Queue(job) != "" {
+			name = Kueue
+		}
 	}
 	if name == None {
 		return ""
@@ -50,7 +54,7 @@ func Backend(job *v1alpha1.LaunchJob) string {
 }
 
 // Kind returns the kind of a backend's gang object, independent of the versions that the
-// cluster serves. Kueue creates its own from the pods.
+// cluster serves.
 func Kind(backend string) (kind schema.GroupKind, found bool) {
 	switch backend {
 	case Volcano:
@@ -65,6 +69,16 @@ func Kind(backend string) (kind schema.GroupKind, found bool) {
 	return schema.GroupKind{}, false
 }
 
+// Missing is the error of a job whose scheduler is not installed.
+type Missing struct {
+	Backend string
+	Kind    schema.GroupKind // that the cluster does not serve
+}
+
+func (m *Missing) Error() string {
+	return fmt.Sprintf("gang.backend is %s, but this cluster has no %s of %s: install the scheduler, or choose another backend", m.Backend, m.Kind.Kind, m.Kind.Group)
+}
+
 // Claimed returns the backend whose gang a template, or the job, requests in addition. It recognizes
 // it by the labels, annotations and scheduler of such pods.
 func Claimed(labels, annotations map[string]string, scheduler string) string {
@@ -73,7 +87,7 @@ func Claimed(labels, annotations map[string]string, scheduler string) string {
 		return Volcano
 	case labels[coschedulingGroup] != "":
 		return Coscheduling
-	case labels[kueueQueue] != "":
+	case kueue.Labels(labels).Queue() != "":
 		return Kueue
 	}
 	return ""

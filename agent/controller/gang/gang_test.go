@@ -33,7 +33,7 @@ func TestChoose(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			job := &v1alpha1.LaunchJob{Spec: v1alpha1.LaunchJobSpec{Gang: &v1alpha1.Gang{Backend: Auto, Queue: tc.queue}}}
 			if tc.label != "" {
-				job.Labels = map[string]string{kueueQueue: tc.label}
+				job.Labels = map[string]string{"kueue.x-k8s.io/queue-name": tc.label}
 			}
 			got, why, err := Choose(job, tc.claimed, func(kind schema.GroupKind) (bool, error) {
 				for _, backend := range tc.served {
@@ -84,7 +84,7 @@ func TestMessagesOfSchedulers(t *testing.T) {
 	require.Equal(t, says, Says(group(yes, no)))
 	require.Equal(t, says, Says(group(no, yes)), "the list order is by first occurrence, so the later time decides")
 	require.Empty(t, Says(group(no, at("Scheduled", "", "09"))), "the gang was scheduled later")
-	for _, kind := range []string{"PodGroupScheduled", "PodGroupInitiallyScheduled", "QuotaReserved"} {
+	for _, kind := range []string{"PodGroupScheduled", "PodGroupInitiallyScheduled"} {
 		c := at(kind, "3/4 tasks in gang unschedulable", "05")
 		require.Empty(t, Says(group(c)))
 		c["status"] = "False"

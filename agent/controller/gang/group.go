@@ -3,7 +3,6 @@ package gang
 import (
 	"cmp"
 	"maps"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,8 +28,8 @@ func (g Group) members() int64 {
 	return int64(ptr.Deref(g.Job.Spec.Gang.MinMember, int32(all)))
 }
 
-// Object returns the gang's object, or nil for backends that need none. version is one that the
-// cluster serves.
+// Object returns the gang's object, or nil for backends that need none. That of Kueue is in package kueue. version is
+// one that the cluster serves.
 func (g Group) Object(meta metav1.ObjectMeta, version string) *unstructured.Unstructured {
 	name := Backend(g.Job)
 	kind, ok := Kind(name)
@@ -78,7 +77,7 @@ func taskTopology(t v1alpha1.Topology) map[string]string {
 
 // Join adds a pod of a role to the gang. Labels and annotations of the pod are not nil.
 func (g Group) Join(pod *corev1.Pod, role string) {
-	name, want := Backend(g.Job), g.Job.Spec.Gang
+	name, want := Backend(g.Job), ptr.Deref(g.Job.Spec.Gang, v1alpha1.Gang{})
 	if name == "" {
 		return
 	}
@@ -93,9 +92,6 @@ func (g Group) Join(pod *corev1.Pod, role string) {
 		pod.Labels[coschedulingGroup] = g.Job.Name
 	case Workload:
 		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &g.Job.Name}
-	case Kueue:
-		pod.Labels[kueueQueue], pod.Labels[kueueGroup] = queue(g.Job), g.Job.Name
-		pod.Annotations[kueueTotal] = strconv.Itoa(g.Pods)
 	}
 	pod.Spec.SchedulerName = cmp.Or(pod.Spec.SchedulerName, scheduler)
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // waits are conditions of gangs that are False while the gang waits. Kubernetes 1.36 reports
-// PodGroupScheduled, 1.37 reports PodGroupInitiallyScheduled, and Kueue reports QuotaReserved.
-var waits = []any{"PodGroupScheduled", "PodGroupInitiallyScheduled", "QuotaReserved"}
+// PodGroupScheduled, 1.37 reports PodGroupInitiallyScheduled.
+var waits = []any{"PodGroupScheduled", "PodGroupInitiallyScheduled"}
 
 // Says returns why a gang waits, in its scheduler's words, or "" if it does not. Volcano leaves both of
 // its conditions True, in their old places, so the newest condition decides.

@@ -1,4 +1,4 @@
-// Package kubelets says whether all nodes of a cluster can mount an image as a volume, so that the
+// Package kubelets finds out whether all nodes of a cluster can mount an image as a volume, so that the
 // controller can choose how the agent gets into pods.
 //
 // A control plane is upgraded before its nodes, so the API server's version does not answer that. The

@@ -45,6 +45,7 @@ func fields() map[string]field {
 		"Refusal": {"Text", 0}, "Order": {"Why", 0}, // rendezvous/barrier
 		"Reason":   {"Sentence", 0},             // rendezvous
 		"obstacle": {"", 1}, "errLost": {"", 0}, // agent/controller, agent/jobs
+		"Obstacle": {"Message", 1}, // agent/controller/queue
 	}
 }
 

@@ -34,21 +34,29 @@ func (m Module) Version() (string, error) {
 	return string(found[1]), nil
 }
 
+// place returns the directory of the cluster's programs ($MUSTER_CLUSTER), or where test/lab/cluster would put them.
+func place() (string, error) {
+	if cluster := os.Getenv("MUSTER_CLUSTER"); cluster != "" {
+		return filepath.Dir(cluster), nil
+	}
+	if dir := os.Getenv("MUSTER_CLUSTER_DIR"); dir != "" {
+		return filepath.Join(dir, "bin"), nil
+	}
+	cache, err := os.UserCacheDir()
+	return filepath.Join(cache, "muster", "cluster", "bin"), err
+}
+
 // Build builds the programs if they do not exist, and returns their directory. It is beside the programs of the
-// cluster ($MUSTER_CLUSTER), or else in the user's cache. The programs are built in another directory first, so
+// cluster, even if none runs. The programs are built in another directory first, so
 // that an interrupted build does not look finished.
 func (m Module) Build(ctx context.Context) (dir string, err error) {
 	version, err := m.Version()
 	if err != nil {
 		return "", err
 	}
-	place := filepath.Dir(os.Getenv("MUSTER_CLUSTER"))
-	if place == "." {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("find a place for %s: %w", m.Name, err)
-		}
-		place = filepath.Join(cache, "muster", "bin")
+	place, err := place()
+	if err != nil {
+		return "", fmt.Errorf("find a place for %s: %w", m.Name, err)
 	}
 	dir = filepath.Join(place, m.Name+"-"+version)
 	if _, err := os.Stat(dir); err == nil {

@@ -23,8 +23,11 @@ func exitCodes() group        { return group{"exec/names/exitcodes.go", []string
 func labels() group           { return group{"exec/names/labels.go", []string{"Label"}} }
 func annotations() group      { return group{"exec/names/labels.go", []string{"Annotation"}} }
 func gangs() group {
-	return group{"agent/controller/gang/gang.go", []string{"volcanoGroup", "volcanoTask", "coschedulingGroup", "kueueQueue", "kueueGroup", "kueueTotal"}}
+	return group{"agent/controller/gang/gang.go", []string{"volcanoGroup", "volcanoTask", "coschedulingGroup"}}
 }
+func kueueJobs() group  { return group{"agent/controller/kueue/request.go", []string{"job"}} }
+func kueuePods() group  { return group{"agent/controller/kueue/place.go", []string{"pod"}} }
+func topologies() group { return group{"agent/controller/kueue/topology.go", []string{"topology"}} }
 
 // table lists the values of the constants, and their comments.
 func (g group) table(root, heading string) (string, error) {
