@@ -300,7 +300,7 @@ test: deps lint unit fake-part ## all tests without a cluster: lint, unit, a fif
 
 # Every suite. Suites that need an idle machine come last.
 NIGHTLY := lint unit fake below fake-cells fake-held fake-pauses fake-polls fake-culprit care killed conform errno pid1 fault skew model convert size \
-	e2e preflight e2e-convert e2e-install e2e-release release-check e2e-care e2e-fault e2e-python e2e-paste e2e-examples e2e-pipelines e2e-gang e2e-kubeflow heal frameworks e2e-scale timeline \
+	e2e preflight e2e-convert e2e-install e2e-release release-check e2e-care e2e-fault e2e-python e2e-paste e2e-examples e2e-pipelines e2e-gang e2e-kueue e2e-kubeflow heal frameworks e2e-scale timeline \
 	s3 huggingface soak stall fuzz traces fake-speed rules-cost bench
 
 .PHONY: nightly
@@ -402,6 +402,11 @@ AFTER  ?= v0.0.2
 .PHONY: e2e-gang
 e2e-gang: loaded ## run LaunchJobs under gang schedulers: ROWS=own,volcano [all]
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) gang $(ROWS:%=-rows %)
+	@$(GO) run ./test/suite check
+
+.PHONY: e2e-kueue
+e2e-kueue: build ## run LaunchJobs under Kueue, no cluster: ROWS=admit,node [all]
+	MUSTER_OUT=$(OUT) $(LAB) kueue -bin $(BIN) $(ROWS:%=-rows %)
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-kubeflow

@@ -8,6 +8,7 @@ require (
 	github.com/google/licensecheck v0.3.1
 	github.com/grafana/grafana-foundation-sdk/go v0.0.22
 	github.com/musterhq/muster v0.0.0
+	github.com/musterhq/muster/test/lab/cluster v0.0.0
 	github.com/opencontainers/go-digest v1.0.0
 	github.com/opencontainers/image-spec v1.1.1
 	github.com/prometheus/procfs v0.21.1
@@ -136,4 +137,7 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
 
-replace github.com/musterhq/muster => ../..
+replace (
+	github.com/musterhq/muster => ../..
+	github.com/musterhq/muster/test/lab/cluster => ./cluster
+)

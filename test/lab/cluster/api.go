@@ -20,6 +20,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/test/lab/cluster/keys"
 )
 
 // api sends requests to the cluster's API server as its administrator. Each request has a timeout of 3 s, for polling.
@@ -115,34 +117,8 @@ func (a api) nodeReady(name, lastLease string) error {
 	return a.get("/api/v1/nodes/"+name+"/proxy/healthz", nil)
 }
 
-// renderKubeconfig returns a kubeconfig with a client certificate and all other data in the file itself.
-func renderKubeconfig(server string, ca, crt, key []byte) []byte {
-	b64 := base64.StdEncoding.EncodeToString
-	return fmt.Appendf(nil, `apiVersion: v1
-kind: Config
-current-context: muster
-clusters:
-- name: muster
-  cluster: {server: %q, certificate-authority-data: %s}
-users:
-- name: muster
-  user: {client-certificate-data: %s, client-key-data: %s}
-contexts:
-- name: muster
-  context: {cluster: muster, user: muster}
-`, server, b64(ca), b64(crt), b64(key))
-}
-
 func (c cluster) writeKubeconfig(path, cert string) error {
-	var parts [3][]byte
-	for i, f := range []string{"ca.crt", cert + ".crt", cert + ".key"} {
-		data, err := os.ReadFile(c.pki(f))
-		if err != nil {
-			return fmt.Errorf("write kubeconfig: %w", err)
-		}
-		parts[i] = data
-	}
-	return writeFile(path, renderKubeconfig(apiURL(), parts[0], parts[1], parts[2]), 0o600)
+	return c.keys().Kubeconfig(path, apiURL(), cert)
 }
 
 // tokenVerb prints a service account's token with an earlier expiry than an API server
@@ -155,7 +131,7 @@ func (c cluster) tokenVerb(args []string) error {
 	if err != nil {
 		return usageError{"token expire: invalid number of seconds: " + args[1]}
 	}
-	der, err := readPEM(c.pki("service-account.key"))
+	der, err := keys.ReadPEM(c.pki("service-account.key"))
 	if err != nil {
 		return err
 	}

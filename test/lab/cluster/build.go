@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/musterhq/muster/test/lab/cluster/keys"
 )
 
 // kubeCommands returns the programs that are built from k8s.io/kubernetes.
@@ -61,11 +63,10 @@ func stamp(kubernetes string) string {
 // build builds missing programs and the two small images. Their sources are folders of the current directory.
 func (c cluster) build() error {
 	for _, m := range c.modules() {
-		if !slices.ContainsFunc(m.programs, func(name string) bool { return !exists(filepath.Join(m.dir, name)) }) {
+		if m.complete() {
 			continue
 		}
-		what := fmt.Sprintf("building %s (minutes the first time)", m.what)
-		if err := c.say.step(what, func() error { return goBuild(m) }); err != nil {
+		if err := c.buildModule(m); err != nil {
 			return err
 		}
 	}
@@ -128,7 +129,7 @@ func (c cluster) buildImage(archive, image string) error {
 		if err != nil {
 			return err
 		}
-		return writeFile(archive, data, 0o644)
+		return keys.WriteFile(archive, data, 0o644)
 	})
 }
 

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/test/lab/cluster/keys"
 )
 
 // TestAddressesAreInTheBenchmarkingRange checks that no address is reachable from outside the machine.
@@ -112,7 +114,7 @@ func TestCheckRefusesDirectories(t *testing.T) {
 
 func TestPKI(t *testing.T) {
 	c := cluster{dir: t.TempDir()}
-	if err := c.makePKI(); err != nil {
+	if err := c.keys().Make(certificates()); err != nil {
 		t.Fatal(err)
 	}
 	ca, err := os.ReadFile(c.pki("ca.crt"))
@@ -124,7 +126,7 @@ func TestPKI(t *testing.T) {
 		t.Fatal("ca.crt holds no certificate")
 	}
 	for _, want := range certificates() {
-		der, err := readPEM(c.pki(want.file + ".crt"))
+		der, err := keys.ReadPEM(c.pki(want.File + ".crt"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,20 +134,20 @@ func TestPKI(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if crt.Subject.CommonName != want.user || strings.Join(crt.Subject.Organization, "") != want.group {
-			t.Errorf("%s: subject is %s", want.file, crt.Subject)
+		if crt.Subject.CommonName != want.User || strings.Join(crt.Subject.Organization, "") != want.Group {
+			t.Errorf("%s: subject is %s", want.File, crt.Subject)
 		}
-		for _, name := range append(want.names, "") {
+		for _, name := range append(want.Names, "") {
 			opts := x509.VerifyOptions{Roots: pool, DNSName: name, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}
 			if _, err := crt.Verify(opts); err != nil {
-				t.Errorf("%s as %q: %v", want.file, name, err)
+				t.Errorf("%s as %q: %v", want.File, name, err)
 			}
 		}
-		if st, err := os.Stat(c.pki(want.file + ".key")); err != nil || st.Mode().Perm() != 0o600 {
-			t.Errorf("%s.key: %v %v", want.file, st.Mode(), err)
+		if st, err := os.Stat(c.pki(want.File + ".key")); err != nil || st.Mode().Perm() != 0o600 {
+			t.Errorf("%s.key: %v %v", want.File, st.Mode(), err)
 		}
 	}
-	if err := c.makePKI(); err != nil {
+	if err := c.keys().Make(certificates()); err != nil {
 		t.Fatal(err)
 	}
 	if again, _ := os.ReadFile(c.pki("ca.crt")); !bytes.Equal(again, ca) {
@@ -200,15 +202,6 @@ func TestFullName(t *testing.T) {
 	} {
 		if got := fullName(in); got != want {
 			t.Errorf("%s: got %s, want %s", in, got, want)
-		}
-	}
-}
-
-func TestRenderedKubeconfig(t *testing.T) {
-	text := string(renderKubeconfig("https://198.19.255.1:6443", []byte("CA"), []byte("CRT"), []byte("KEY")))
-	for _, want := range []string{`server: "https://198.19.255.1:6443"`, "certificate-authority-data: Q0E=", "client-key-data: S0VZ", "current-context: muster"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/musterhq/muster/test/lab/cluster/keys"
 )
 
 // archive is a docker-archive file: the digest of its content and the names of its images.
@@ -101,7 +103,7 @@ func (c cluster) importImage(n node, a archive) error {
 		return fmt.Errorf("import %s into %s: %w\n%s", a.file, n.name, err, tail(out, 10))
 	}
 	for _, name := range a.names {
-		if err := writeFile(c.loadedMark(n, name), []byte(a.digest), 0o644); err != nil {
+		if err := keys.WriteFile(c.loadedMark(n, name), []byte(a.digest), 0o644); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/musterhq/muster/test/lab/cluster/keys"
 )
 
 // powerOn boots a node. It returns when the node's first process runs and its cable is plugged in; awaitNode waits
@@ -259,7 +261,7 @@ func (c cluster) writeNode(n node) (changed []string, err error) {
 		if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, []byte(f.content)) {
 			continue
 		}
-		if err := writeFile(path, []byte(f.content), 0o644); err != nil {
+		if err := keys.WriteFile(path, []byte(f.content), 0o644); err != nil {
 			return nil, err
 		}
 		changed = append(changed, f.reader)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/musterhq/muster/test/lab/cluster/keys"
 )
 
 // identity identifies a process permanently: a pid may be reused, but not together with its start time (clock ticks
@@ -170,7 +172,7 @@ func (c cluster) start(name string, argv []string, attr *syscall.SysProcAttr) (s
 	if !ok {
 		return false, c.died(name)
 	}
-	return true, writeFile(c.pidFile(name), i.record(argv), 0o644)
+	return true, keys.WriteFile(c.pidFile(name), i.record(argv), 0o644)
 }
 
 // closeInherited prevents components from inheriting descriptors of our caller, which they would outlive. Otherwise a

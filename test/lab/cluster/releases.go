@@ -84,7 +84,7 @@ func releaseNamed(minor string) (release, error) {
 	return release{}, fmt.Errorf("version %q is not one of these: %s", minor, strings.Join(known, ", "))
 }
 
-// chosen returns the release that a verb is about, and its arguments without --kubernetes=MINOR, which up and build
+// chosen returns the release that a verb is about, and its arguments without --kubernetes=MINOR, which up, build and plane
 // take. Without that flag it is the one that runs, else the default.
 func chosen(verb string, args []string, running string) (release, []string, error) {
 	const flag = "--kubernetes="
@@ -94,7 +94,7 @@ func chosen(verb string, args []string, running string) (release, []string, erro
 	}
 	var rest []string
 	for _, a := range args {
-		if value, ok := strings.CutPrefix(a, flag); ok && (verb == "up" || verb == "build") {
+		if value, ok := strings.CutPrefix(a, flag); ok && slices.Contains([]string{"up", "build", "plane"}, verb) {
 			minor = value
 		} else {
 			rest = append(rest, a)

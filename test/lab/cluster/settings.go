@@ -10,6 +10,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/musterhq/muster/test/lab/cluster/keys"
 )
 
 const pauseImage = "localhost/muster-pause:1"
@@ -80,7 +82,8 @@ func (c cluster) pauseArchive() string       { return c.images("pause.tar") }
 func (c cluster) self() string               { return filepath.Join(c.base, "bin", "cluster") }
 func (c cluster) logFile(name string) string { return c.path("log", name+".log") }
 func (c cluster) fastMark() string           { return c.path("run", "fast") }
-func (c cluster) pki(name string) string     { return c.path("pki", name) }
+func (c cluster) keys() keys.Dir             { return keys.Dir(c.path("pki")) }
+func (c cluster) pki(name string) string     { return c.keys().File(name) }
 func (c cluster) socket(n node) string       { return c.path("nodes", n.name, "containerd.sock") }
 func (c cluster) nodeDir(n node, elem ...string) string {
 	return c.path(append([]string{"nodes", n.name}, elem...)...)
@@ -110,18 +113,6 @@ func nodeNamed(name string) (node, error) {
 		}
 	}
 	return node{}, fmt.Errorf("no node %q: use node1 or node2", name)
-}
-
-// writeFile replaces a file atomically, so that no reader sees half of it.
-func writeFile(path string, data []byte, mode os.FileMode) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	part := path + ".part"
-	if err := os.WriteFile(part, data, mode); err != nil {
-		return err
-	}
-	return os.Rename(part, path)
 }
 
 // say prints progress, one line for each step: " • ..." while it runs, " ✓ ...  (1.2s)" or " ✗ ..." when it has ended.
@@ -218,4 +209,27 @@ func residentMemory(pid int) string {
 		}
 	}
 	return ""
+}
+
+// certificates returns the certificates of the whole cluster. Kubernetes' default RBAC rules expect these user names.
+func certificates() []keys.Certificate {
+	list := []keys.Certificate{
+		{File: "apiserver", User: "kube-apiserver", Names: []string{"127.0.0.1", serviceIP, hostIP, "localhost", "kubernetes",
+			"kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}},
+		{File: "admin", User: "admin", Group: "system:masters"},
+		{File: "apiserver-kubelet", User: "kube-apiserver-kubelet-client", Group: "system:masters"},
+		{File: "kube-controller-manager", User: "system:kube-controller-manager"},
+		{File: "kube-scheduler", User: "system:kube-scheduler"},
+		{File: "kube-proxy", User: "system:kube-proxy"},
+		{File: "coredns", User: "system:coredns"},
+	}
+	for _, n := range nodes() {
+		list = append(list, keys.Certificate{File: n.name, User: "system:node:" + n.name, Group: "system:nodes", Names: []string{n.name, n.ip}})
+	}
+	return list
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/test/lab/cluster/keys"
 )
 
 // up starts all components that are not running.
@@ -62,11 +64,11 @@ func (c cluster) remember() error {
 		return err
 	}
 	// writeFile renames a temporary file, because the old file may be running.
-	if err := writeFile(c.self(), exe, 0o755); err != nil {
+	if err := keys.WriteFile(c.self(), exe, 0o755); err != nil {
 		return fmt.Errorf("copy this program: %w", err)
 	}
 	if c.fast {
-		return writeFile(c.fastMark(), nil, 0o644)
+		return keys.WriteFile(c.fastMark(), nil, 0o644)
 	}
 	return os.RemoveAll(c.fastMark())
 }
@@ -266,7 +268,7 @@ subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: system:coredn
 
 // writeConfiguration writes keys, kubeconfigs and files of the control plane.
 func (c cluster) writeConfiguration() error {
-	if err := c.makePKI(); err != nil {
+	if err := c.keys().Make(certificates()); err != nil {
 		return err
 	}
 	for _, name := range []string{"kube-controller-manager", "kube-scheduler", "coredns"} {
@@ -280,10 +282,10 @@ func (c cluster) writeConfiguration() error {
 	if err := os.MkdirAll(c.path("etcd"), 0o700); err != nil {
 		return err
 	}
-	if err := writeFile(c.auditPolicy(), []byte(auditRules), 0o644); err != nil {
+	if err := keys.WriteFile(c.auditPolicy(), []byte(auditRules), 0o644); err != nil {
 		return err
 	}
-	return writeFile(c.path("run", "Corefile"), corefile(c.path("run", "coredns.kubeconfig")), 0o644)
+	return keys.WriteFile(c.path("run", "Corefile"), corefile(c.path("run", "coredns.kubeconfig")), 0o644)
 }
 
 // startControllers starts the components that need the API server.

@@ -217,6 +217,7 @@ const usage = `usage: go run . VERB
   down [--clean|--purge]                 stop the cluster; --clean: remove its state, too; --purge: that of all
                                          versions, and the built binaries
   build [--kubernetes=1.37]              build what up needs, and start nothing
+  plane [--kubernetes=1.37]              build the programs of a control plane, and print where they are, as JSON
   status                                 print the state of each component
   env                                    print KUBECONFIG, MUSTER_KUBECTL, MUSTER_CLUSTER, MUSTER_AUDIT_LOG for a shell's eval
   load FILE...                           import docker-archive files into both nodes
@@ -270,10 +271,10 @@ func runVerb(args []string) error {
 	if err != nil {
 		return err
 	}
-	if foreign := os.Getenv("KUBECONFIG"); foreign != "" && !ours(base, filepath.Dir(foreign)) {
+	if foreign := os.Getenv("KUBECONFIG"); foreign != "" && verb != "plane" && !ours(base, filepath.Dir(foreign)) {
 		return useForeign(say{os.Stdout}, foreign, verb, args)
 	}
-	if verb != "env" && os.Geteuid() != 0 {
+	if verb != "env" && verb != "plane" && os.Geteuid() != 0 {
 		return errors.New("the cluster needs root: it creates namespaces, mounts and network devices (or set KUBECONFIG to your own cluster)")
 	}
 	// These verbs take long and change much, so two must not run at the same time. The second looks for the running
@@ -295,6 +296,9 @@ func runVerb(args []string) error {
 	}
 	c := clusterOf(base, r)
 	c.say = say{os.Stdout}
+	if verb == "plane" {
+		c.say = say{os.Stderr} // stdout is for a program
+	}
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -323,6 +327,8 @@ func (c cluster) run(verb string, args []string) error {
 		return c.up()
 	case "build":
 		return c.build()
+	case "plane":
+		return c.plane(args, os.Stdout)
 	case "down":
 		switch strings.Join(args, " ") {
 		case "":

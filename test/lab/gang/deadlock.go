@@ -34,7 +34,7 @@ func object(backend string) schema.GroupVersionKind {
 	case "workload", "auto":
 		return schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1beta1", Kind: "PodGroup"}
 	}
-	return schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1beta1", Kind: "Workload"}
+	return schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "Workload"}
 }
 
 // pair applies two jobs that do not fit together, under a gang scheduler, and waits until

@@ -10,11 +10,11 @@
 // # Schedulers
 //
 // Each scheduler is a module of its own below this folder, which pins it with its checksums
-// (volcano/go.mod, coscheduling/go.mod, kueue/go.mod). It is built once, into the
+// (volcano/go.mod, coscheduling/go.mod, ../kueue/pinned/go.mod). It is built once, into the
 // cluster's directory, and runs as processes of this machine with the administrator's
 // kubeconfig during the rows that need it. Its CRDs come from its module. Processes and
-// custom resources are removed after the row. Kueue's webhooks are called only for pods of our
-// namespaces (kueue.go). If a run was killed, the next one removes everything that it
+// custom resources are removed after the row. Kueue's webhooks are called only for its own kinds
+// (test/lab/kueue/manager). If a run was killed, the next one removes everything that it
 // left behind (scheduler.go).
 //
 // # GPUs

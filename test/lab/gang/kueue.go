@@ -4,83 +4,37 @@ package main
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"maps"
-	"math/big"
-	"net"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/test/lab/kueue/manager"
 	"github.com/musterhq/muster/test/suite/await"
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
-// webhooksAt is Kueue's address in testdata/kueue.yaml. It needs no Service, because Kueue is a process of the API
-// server's machine.
-const webhooksAt = "https://127.0.0.1:19443"
+// webhookPort is the port of Kueue's webhooks. They need no Service, because Kueue is a process of the API server's machine.
+const webhookPort = "19443"
 
 func kueue() module {
-	m := pinned("kueue", "sigs.k8s.io/kueue", "cmd/kueue")
-	for _, kind := range []string{
-		"admissionchecks", "clusterqueues", "cohorts", "localqueues", "multikueueclusters", "multikueueconfigs", "provisioningrequestconfigs",
-		"resourceflavors", "topologies", "workloadpriorityclasses", "workloads",
-	} {
-		m.crds = append(m.crds, "config/components/crd/bases/kueue.x-k8s.io_"+kind+".yaml")
+	m, err := manager.Module()
+	if err != nil {
+		m.Name = err.Error() // building it reports that
 	}
-	return m
+	return module{folder: "kueue", Module: m, crds: manager.CRDs()}
 }
 
-// hook registers Kueue's webhooks for its own kinds, and for pods only in our
-// namespaces. Pods in other namespaces are created without it.
-func (w *world) hook(ctx context.Context, m module) error {
-	ca, err := certify(w.dir)
-	if err != nil {
-		return err
+// hook configures Kueue, and registers its webhooks. It returns the path of the configuration.
+func (w *world) hook(ctx context.Context) (path string, err error) {
+	if path, err = manager.Configure(w.dir, webhookPort, nil); err != nil {
+		return "", err
 	}
-	files, err := m.files(ctx)
-	if err != nil {
-		return err
-	}
-	base := strings.TrimSuffix(files[0], m.crds[0])
-	text, err := os.ReadFile(filepath.Join(base, "config/components/webhook/manifests.yaml"))
-	if err != nil {
-		return err
-	}
-	_, first, _ := strings.Cut(string(text), "---\n")
-	first, second, _ := strings.Cut(first, "---\n")
-	var mutating admissionv1.MutatingWebhookConfiguration
-	var validating admissionv1.ValidatingWebhookConfiguration
-	if err := errors.Join(yaml.Unmarshal([]byte(first), &mutating), yaml.Unmarshal([]byte(second), &validating)); err != nil {
-		return fmt.Errorf("read webhooks of %s: %w", m.Path, err)
-	}
-	mutating.Name, validating.Name = "kueue-"+mutating.Name, "kueue-"+validating.Name
-	mutating.Webhooks = slices.DeleteFunc(mutating.Webhooks, func(h admissionv1.MutatingWebhook) bool { return foreign(h.Rules) })
-	for i := range mutating.Webhooks {
-		h := &mutating.Webhooks[i]
-		h.ClientConfig, h.NamespaceSelector = reach(h.ClientConfig, ca), ours(h.Rules)
-	}
-	validating.Webhooks = slices.DeleteFunc(validating.Webhooks, func(h admissionv1.ValidatingWebhook) bool { return foreign(h.Rules) })
-	for i := range validating.Webhooks {
-		h := &validating.Webhooks[i]
-		h.ClientConfig, h.NamespaceSelector = reach(h.ClientConfig, ca), ours(h.Rules)
-	}
-	return kube.Apply(ctx, corev1.NamespaceDefault, mutating, validating)
+	return path, manager.Hook(ctx, kube.Kubectl, w.dir, webhookPort)
 }
 
 // queues creates Kueue's queue of four GPUs, as soon as Kueue's webhooks answer.
@@ -98,56 +52,6 @@ func (w *world) queues(ctx context.Context) error {
 			return err
 		}
 	}
-}
-
-func unhook(ctx context.Context) error {
-	_, err := kube.Kubectl(ctx, corev1.NamespaceDefault, nil, "delete", "--ignore-not-found", "mutatingwebhookconfiguration/kueue-mutating-webhook-configuration",
-		"validatingwebhookconfiguration/kueue-validating-webhook-configuration")
-	return err
-}
-
-// foreign reports whether the rules are about neither pods nor Kueue's own kinds.
-func foreign(rules []admissionv1.RuleWithOperations) bool {
-	return !slices.ContainsFunc(rules, func(r admissionv1.RuleWithOperations) bool {
-		return r.APIGroups[0] == "kueue.x-k8s.io" || r.APIGroups[0] == "" && r.Resources[0] == "pods"
-	})
-}
-
-func reach(c admissionv1.WebhookClientConfig, ca []byte) admissionv1.WebhookClientConfig {
-	url := webhooksAt + *c.Service.Path
-	return admissionv1.WebhookClientConfig{URL: &url, CABundle: ca}
-}
-
-func ours(rules []admissionv1.RuleWithOperations) *metav1.LabelSelector {
-	if rules[0].APIGroups[0] != "" {
-		return nil
-	}
-	return &metav1.LabelSelector{MatchLabels: map[string]string{owner: "row"}}
-}
-
-// certify writes tls.key and tls.crt for 127.0.0.1, valid for an hour, and returns the
-// certificate, which is its own authority.
-func certify(dir string) ([]byte, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	who := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, who, who, &key.PublicKey, key)
-	if err != nil {
-		return nil, err
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return nil, err
-	}
-	crt := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	err = os.WriteFile(filepath.Join(dir, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600)
-	return crt, errors.Join(err, os.WriteFile(filepath.Join(dir, "tls.crt"), crt, 0o600))
 }
 
 // topology runs jobs with a ps and a worker, one after the other, with an affinity between

@@ -119,7 +119,7 @@ type row struct {
 	what   string
 	gpus   int           // number of GPUs of node1
 	module func() module // of the gang scheduler; nil: only the cluster's own scheduler
-	conf   string        // the scheduler's configuration, in testdata
+	conf   string        // the scheduler's configuration, in testdata; Kueue has its own
 	limit  time.Duration // of the row; 0: 4 minutes
 	play   func(ctx context.Context, w *world) error
 	judge  func(w *world, samples []sample) error // nil: play checks everything
@@ -133,12 +133,12 @@ func rows() []row {
 			play: pair("volcano"), judge: oneAfterTheOther},
 		{key: "coscheduling", what: "the same under coscheduling", gpus: 4, module: coscheduling, conf: "coscheduling.yaml",
 			play: pair("coscheduling"), judge: oneAfterTheOther},
-		{key: "kueue", what: "the same under Kueue", gpus: 4, module: kueue, conf: "kueue.yaml", play: pair("kueue"), judge: oneAfterTheOther},
+		{key: "kueue", what: "the same under Kueue", gpus: 4, module: kueue, play: pair("kueue"), judge: oneAfterTheOther},
 		{key: "spares", what: "a worker fails its preflight under Volcano, and a spare takes its place", gpus: 5, module: volcano, conf: "volcano.yaml", play: reserve},
 		{key: "topology", what: "ps and worker, with Volcano's task topology and without", module: volcano, conf: "volcano-topology.yaml", play: topology},
 		{key: "example-volcano", what: "examples/gang-volcano", module: volcano, conf: "volcano.yaml", play: fromExample("volcano")},
 		{key: "example-coscheduling", what: "examples/gang-coscheduling", module: coscheduling, conf: "coscheduling.yaml", play: fromExample("coscheduling")},
-		{key: "example-kueue", what: "examples/gang-kueue", module: kueue, conf: "kueue.yaml", play: fromExample("kueue")},
+		{key: "example-kueue", what: "examples/gang-kueue", module: kueue, play: fromExample("kueue")},
 		{key: "removed", what: "a backend is removed, and added again", play: removed},
 	}
 }

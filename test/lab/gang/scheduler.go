@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/musterhq/muster/test/lab/kueue/manager"
 	"github.com/musterhq/muster/test/suite/kube"
 	"github.com/musterhq/muster/test/suite/program"
 )
@@ -58,19 +59,9 @@ func (w *world) bring(ctx context.Context, m module, conf string) (*scheduler, e
 	if err := define(ctx, m); err != nil {
 		return s, err
 	}
-	if m.folder == "kueue" {
-		if err := w.hook(ctx, m); err != nil {
-			return s, err
-		}
-	}
 	kubeconfig := os.Getenv("KUBECONFIG")
-	text, err := testdata.ReadFile("testdata/" + conf)
+	file, err := w.configure(ctx, m, conf, kubeconfig)
 	if err != nil {
-		return s, err
-	}
-	file := filepath.Join(w.dir, conf)
-	filled := strings.NewReplacer("KUBECONFIG", kubeconfig, "DIRECTORY", w.dir).Replace(string(text))
-	if err := os.WriteFile(file, []byte(filled), 0o600); err != nil {
 		return s, err
 	}
 	programs := map[string][]string{
@@ -92,6 +83,19 @@ func (w *world) bring(ctx context.Context, m module, conf string) (*scheduler, e
 	return s, nil
 }
 
+// configure writes the configuration of the module's programs, and returns its path.
+func (w *world) configure(ctx context.Context, m module, conf, kubeconfig string) (file string, err error) {
+	if m.folder == "kueue" {
+		return w.hook(ctx)
+	}
+	text, err := testdata.ReadFile("testdata/" + conf)
+	if err != nil {
+		return "", err
+	}
+	file = filepath.Join(w.dir, conf)
+	return file, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "KUBECONFIG", kubeconfig)), 0o600)
+}
+
 // died returns an error if one of the programs has ended.
 func (s *scheduler) died() error {
 	for _, p := range s.processes {
@@ -107,7 +111,7 @@ func (s *scheduler) died() error {
 func (s *scheduler) leave(ctx context.Context) error {
 	err := errors.Join(s.died(), undefine(ctx, s.module))
 	if s.module.folder == "kueue" {
-		err = errors.Join(err, unhook(ctx))
+		err = errors.Join(err, manager.Unhook(ctx, kube.Kubectl))
 	}
 	for _, p := range s.processes {
 		_ = p.End() // died has reported programs that ended by themselves
@@ -176,7 +180,7 @@ func (m module) files(ctx context.Context) (list []string, err error) {
 
 // sweep removes everything that a killed run left behind.
 func sweep(ctx context.Context, c client.Client) error {
-	if err := errors.Join(unhook(ctx), release(ctx, c)); err != nil {
+	if err := errors.Join(manager.Unhook(ctx, kube.Kubectl), release(ctx, c)); err != nil {
 		return err
 	}
 	if _, err := kube.Kubectl(ctx, "default", nil, "delete", "namespace", "-l", owner, "--timeout=90s"); err != nil {
@@ -194,8 +198,8 @@ func sweep(ctx context.Context, c client.Client) error {
 func release(ctx context.Context, c client.Client) error {
 	for _, kind := range []schema.GroupVersionKind{
 		{Version: "v1", Kind: "Pod"},
-		{Group: "kueue.x-k8s.io", Version: "v1beta1", Kind: "Workload"}, {Group: "kueue.x-k8s.io", Version: "v1beta1", Kind: "ClusterQueue"},
-		{Group: "kueue.x-k8s.io", Version: "v1beta1", Kind: "ResourceFlavor"},
+		{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "Workload"}, {Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "ClusterQueue"},
+		{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "ResourceFlavor"},
 	} {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind)

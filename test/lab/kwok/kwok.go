@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,12 +44,7 @@ func Play(ctx context.Context, c client.Client, nodes []*corev1.Node, log string
 		}
 		return errors.Join(errs...)
 	}
-	module, err := module()
-	if err != nil {
-		return stop, err
-	}
-	bin, err := module.Build(ctx)
-	if err != nil {
+	if _, err := Build(ctx); err != nil {
 		return stop, err
 	}
 	for _, node := range nodes {
@@ -57,14 +53,32 @@ func Play(ctx context.Context, c client.Client, nodes []*corev1.Node, log string
 		}
 		made = append(made, node)
 	}
-	kwok, err = program.Start(log, nil, filepath.Join(bin, "kwok"), "--kubeconfig="+os.Getenv("KUBECONFIG"), "--manage-all-nodes=false", "--manage-nodes-with-label-selector="+Played+"=true",
-		// Like kubelets. Without leases the control plane considers the nodes dead after
-		// a minute, and creates events for each pod.
-		"--node-lease-duration-seconds=40")
+	kwok, err = Run(ctx, os.Getenv("KUBECONFIG"), log, "--manage-all-nodes=false", "--manage-nodes-with-label-selector="+Played+"=true")
 	if err != nil {
 		return stop, err
 	}
-	return stop, played(ctx, c, len(nodes))
+	return stop, Ready(ctx, c, nodes...)
+}
+
+// Build builds kwok if it does not exist, and returns its directory.
+func Build(ctx context.Context) (dir string, err error) {
+	module, err := module()
+	if err != nil {
+		return "", err
+	}
+	return module.Build(ctx)
+}
+
+// Run runs kwok on the nodes that its flags select. Its output goes to log.
+func Run(ctx context.Context, kubeconfig, log string, flags ...string) (*program.Process, error) {
+	bin, err := Build(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return program.Start(log, nil, append([]string{filepath.Join(bin, "kwok"), "--kubeconfig=" + kubeconfig,
+		// Like kubelets. Without leases the control plane considers the nodes dead after
+		// a minute, and creates events for each pod.
+		"--node-lease-duration-seconds=40"}, flags...)...)
 }
 
 // Version returns the version of kwok.
@@ -81,24 +95,21 @@ func module() (program.Module, error) {
 	return program.Module{Dir: filepath.Join(root, "test/lab/kwok/pinned"), Path: "sigs.k8s.io/kwok", Name: "kwok", Commands: []string{"cmd/kwok"}}, err
 }
 
-// played waits until the given number of simulated nodes are Ready.
-func played(ctx context.Context, c client.Client, nodes int) error {
+// Ready waits until nodes are Ready.
+func Ready(ctx context.Context, c client.Client, nodes ...*corev1.Node) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	return await.Until(ctx, 100*time.Millisecond, "simulated nodes", func() (bool, error) {
 		var list corev1.NodeList
-		err := c.List(ctx, &list, client.MatchingLabels{Played: "true"})
-		return err == nil && ready(list) >= nodes, err
-	})
-}
-
-func ready(list corev1.NodeList) (n int) {
-	for _, node := range list.Items {
-		for _, c := range node.Status.Conditions {
-			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
-				n++
-			}
+		if err := c.List(ctx, &list); err != nil {
+			return false, err
 		}
-	}
-	return n
+		ready := map[string]bool{}
+		for _, node := range list.Items {
+			ready[node.Name] = slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+				return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+			})
+		}
+		return !slices.ContainsFunc(nodes, func(node *corev1.Node) bool { return !ready[node.Name] }), nil
+	})
 }

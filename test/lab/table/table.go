@@ -33,6 +33,7 @@ type Row struct {
 type Program struct {
 	Name  string
 	Rows  []Row
+	Alone bool                        // needs no cluster
 	Build func(context.Context) error // builds what the rows need; takes minutes the first time
 	Begin func(context.Context) error // runs before the first row
 	End   func(context.Context) error // runs after the last row, also after an error; nil: nothing
@@ -59,8 +60,10 @@ func (p Program) run(ctx context.Context) error {
 		}
 		return nil
 	}
-	if err := kube.Cluster("MUSTER_CLUSTER"); err != nil {
-		return err
+	if !p.Alone {
+		if err := kube.Cluster("MUSTER_CLUSTER"); err != nil {
+			return err
+		}
 	}
 	if err := p.Build(ctx); err != nil || *build {
 		return err
