@@ -11,7 +11,7 @@ import (
 )
 
 // mpiruns returns the mpiruns of six MPIs. Open MPI 6 does not run on fake workers as they are.
-// test/fake/mpi/deps.sh --conform installs those that are not Debian's.
+// test/fake/mpi/deps.sh --conform installs the MPIs of other sources.
 func mpiruns(t *testing.T) map[string]string {
 	wheels := os.Getenv("MUSTER_MPIS")
 	if wheels == "" {

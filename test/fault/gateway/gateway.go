@@ -128,7 +128,7 @@ func (g *Gateway) await() error {
 			}
 			answer, err := client.Do(req)
 			if err == nil {
-				_ = answer.Body.Close() // any answer will do
+				_ = answer.Body.Close() // every answer counts
 				break
 			}
 			select {
@@ -156,7 +156,7 @@ func (g *Gateway) Dropped() (map[string]int, error) {
 	return dropped(string(text)), nil
 }
 
-// dropped counts the lines of SPDY requests, which are the only POST requests, without those that
+// dropped counts the lines of SPDY requests, which are the only POST requests. It leaves out requests that
 // changed protocols.
 func dropped(log string) map[string]int {
 	n := map[string]int{}

@@ -65,7 +65,7 @@ func (m module) complete() bool {
 	return !slices.ContainsFunc(m.programs, func(name string) bool { return !exists(filepath.Join(m.dir, name)) })
 }
 
-// buildModule builds the programs of a module, even those that exist.
+// buildModule builds the programs of a module, and replaces existing ones.
 func (c cluster) buildModule(m module) error {
 	return c.say.step(fmt.Sprintf("building %s (minutes the first time)", m.what), func() error { return goBuild(m) })
 }
