@@ -44,7 +44,7 @@ exit 3
 
 // saver saves for two seconds when it is asked to stop.
 const saver = `
-note() { test "$RANK" != 0 || echo "$1 $(date +%s.%N)" >>truth; }
+note() { echo "$1.$RANK $(date +%s.%N)" >>truth; }
 trap 'note asked; sleep 2; touch ckpt; note saved; exit 0' TERM
 note start
 while :; do sleep 0.1; done
@@ -122,6 +122,7 @@ func account(t *testing.T, program string, code int, after func(launcher *os.Pro
 
 // TestGoodputAgainstTheTruth runs a program with a known stall, a known restart and known lost work. The
 // truth is what the program has written down. Each class is within 1 s of it, for both workers together.
+// On a busy machine the delay of the program itself is added: it can delay the launcher as much.
 func TestGoodputAgainstTheTruth(t *testing.T) {
 	t.Parallel()
 	a := account(t, trainer, 0, nil, "--max-restarts=1", "--restart-on=3", `--expect=step (\d+)`, "--within=3s", "--first-within=20s")
@@ -133,28 +134,42 @@ func TestGoodputAgainstTheTruth(t *testing.T) {
 		truth[goodput.Lost] += a.truth["end.0"+rank] - a.truth["saved.0.0"]
 		truth[goodput.Restarting] += took("end.0", "start.1")
 	}
+	const slept = 1.5 + 5 + 1 + 3 // seconds of rank 0 in its first attempt
+	late := a.truth["end.0.0"] - a.truth["start.0.0"] - slept
 	for c, seconds := range truth {
-		t.Logf("%s: truth %.2f s, said %.2f s", c, seconds, a.report.Goodput.Seconds[c])
-		require.InDelta(t, seconds, a.report.Goodput.Seconds[c], 1, "%s\n%s", c, a.out)
+		t.Logf("%s: truth %.2f s, said %.2f s, program late by %.2f s", c, seconds, a.report.Goodput.Seconds[c], late)
+		require.InDelta(t, seconds, a.report.Goodput.Seconds[c], 1+late, "%s\n%s", c, a.out)
 	}
-	require.Less(t, a.report.Goodput.Seconds[goodput.Unknown], 0.5, "before the workers were created")
+	require.Less(t, a.report.Goodput.Seconds[goodput.Unknown], 0.5+late, "before the workers were created")
 	require.NotContains(t, a.out, "goodput", "the run was short")
 }
 
-// TestSavingIsCounted stops a program that saves for two seconds. All of its work was kept.
+// TestSavingIsCounted stops a program that saves for two seconds. All of its work was kept. Each class
+// takes at least as long as the ranks have written down, and at most as long as it took from outside.
 func TestSavingIsCounted(t *testing.T) {
 	t.Parallel()
+	seconds := func() float64 { return float64(time.Now().UnixNano()) / 1e9 }
+	created, signaled := seconds(), 0.0
 	a := account(t, saver, 143, func(launcher *os.Process, dir string) {
 		require.Eventually(t, func() bool {
 			text, err := os.ReadFile(filepath.Join(dir, "truth"))
-			return err == nil && strings.HasPrefix(string(text), "start ")
+			return err == nil && strings.Count(string(text), "start.") == 2
 		}, 30*time.Second, 20*time.Millisecond)
 		time.Sleep(2 * time.Second)
+		signaled = seconds()
 		require.NoError(t, launcher.Signal(syscall.SIGTERM))
 	}, "--grace=20s", "--max-restarts=1")
-	said := a.report.Goodput.Seconds
-	t.Logf("saving: truth %.2f s, said %.2f s", 2*(a.truth["saved"]-a.truth["asked"]), said[goodput.Saving])
-	require.InDelta(t, 2*(a.truth["saved"]-a.truth["asked"]), said[goodput.Saving], 1, a.out)
-	require.InDelta(t, 2*(a.truth["asked"]-a.truth["start"]), said[goodput.Productive], 1, a.out)
-	require.Zero(t, said[goodput.Lost])
+	ended := seconds()
+	between := func(c goodput.Class, from, to string, most float64) {
+		said, least := a.report.Goodput.Seconds[c], 0.0
+		for _, rank := range []string{".0", ".1"} {
+			least += a.truth[to+rank] - a.truth[from+rank]
+		}
+		t.Logf("%s: said %.2f s, of %.2f to %.2f s", c, said, least, most)
+		require.GreaterOrEqual(t, said, least-1, "%s\n%s", c, a.out)
+		require.LessOrEqual(t, said, most+1, "%s\n%s", c, a.out)
+	}
+	between(goodput.Saving, "asked", "saved", 2*(ended-signaled))
+	between(goodput.Productive, "start", "asked", 2*(signaled-created))
+	require.Zero(t, a.report.Goodput.Seconds[goodput.Lost])
 }
