@@ -135,7 +135,7 @@ func tensorflow(ctx context.Context, w *world) (err error) {
 	}
 	pods, err2 := kube.Kubectl(ctx, w.ns, nil, "get", "pods", "--sort-by=.metadata.name", "-o",
 		`jsonpath={range .items[*]}{.metadata.name} {.spec.schedulerName} {.metadata.annotations.scheduling\.k8s\.io/group-name} {.metadata.labels.training\.kubeflow\.org/replica-type}|{end}`)
-	least, err3 := kube.Kubectl(ctx, w.ns, nil, "get", "podgroup", "mnist", "-o", "jsonpath={.spec.minMember} {.spec.queue}")
+	least, err3 := kube.Kubectl(ctx, w.ns, nil, "get", "podgroups.scheduling.volcano.sh", "mnist", "-o", "jsonpath={.spec.minMember} {.spec.queue}")
 	if err := errors.Join(err, err2, err3, same("columns", "NAME STATE|mnist Succeeded", text),
 		same("conditions", "Created=True(TFJobCreated) Running=False(TFJobRunning) Succeeded=True(TFJobSucceeded)", conditions(o)),
 		same("counts", `{"Chief":{"succeeded":1},"PS":{"succeeded":1},"Worker":{"succeeded":1}}`, replicas(o)),

@@ -50,11 +50,20 @@ func (w *world) deploy(ctx context.Context) error {
 
 // turn changes the controller's flag, which restarts it.
 func turn(ctx context.Context, mode string) error {
-	patch := fmt.Sprintf(`[{"op": "replace", "path": "/spec/template/spec/containers/0/args/1", "value": "--serve-kubeflow=%s"}]`, mode)
+	const flag = "--serve-kubeflow"
+	args, err := kube.Kubectl(ctx, system, nil, "get", "deployment", "muster-controller", "-o", `jsonpath={range .spec.template.spec.containers[0].args[*]}{@}{"\n"}{end}`)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(strings.Split(args, "\n"), func(arg string) bool { return arg == flag || strings.HasPrefix(arg, flag+"=") })
+	if at < 0 {
+		return fmt.Errorf("the controller has no flag %s: %q", flag, args)
+	}
+	patch := fmt.Sprintf(`[{"op": "replace", "path": "/spec/template/spec/containers/0/args/%d", "value": "%s=%s"}]`, at, flag, mode)
 	if _, err := kube.Kubectl(ctx, system, nil, "patch", "deployment", "muster-controller", "--type=json", "--patch", patch); err != nil {
 		return err
 	}
-	_, err := kube.Kubectl(ctx, system, nil, "rollout", "status", "deployment/muster-controller", "--timeout=100s")
+	_, err = kube.Kubectl(ctx, system, nil, "rollout", "status", "deployment/muster-controller", "--timeout=100s")
 	return err
 }
 
