@@ -122,7 +122,6 @@ func account(t *testing.T, program string, code int, after func(launcher *os.Pro
 
 // TestGoodputAgainstTheTruth runs a program with a known stall, a known restart and known lost work. The
 // truth is what the program has written down. Each class is within 1 s of it, for both workers together.
-// On a busy machine the delay of the program itself is added: it can delay the launcher as much.
 func TestGoodputAgainstTheTruth(t *testing.T) {
 	t.Parallel()
 	a := account(t, trainer, 0, nil, "--max-restarts=1", "--restart-on=3", `--expect=step (\d+)`, "--within=3s", "--first-within=20s")
@@ -134,13 +133,11 @@ func TestGoodputAgainstTheTruth(t *testing.T) {
 		truth[goodput.Lost] += a.truth["end.0"+rank] - a.truth["saved.0.0"]
 		truth[goodput.Restarting] += took("end.0", "start.1")
 	}
-	const slept = 1.5 + 5 + 1 + 3 // seconds of rank 0 in its first attempt
-	late := a.truth["end.0.0"] - a.truth["start.0.0"] - slept
 	for c, seconds := range truth {
-		t.Logf("%s: truth %.2f s, said %.2f s, program late by %.2f s", c, seconds, a.report.Goodput.Seconds[c], late)
-		require.InDelta(t, seconds, a.report.Goodput.Seconds[c], 1+late, "%s\n%s", c, a.out)
+		t.Logf("%s: truth %.2f s, said %.2f s", c, seconds, a.report.Goodput.Seconds[c])
+		require.InDelta(t, seconds, a.report.Goodput.Seconds[c], 1, "%s\n%s", c, a.out)
 	}
-	require.Less(t, a.report.Goodput.Seconds[goodput.Unknown], 0.5+late, "before the workers were created")
+	require.Less(t, a.report.Goodput.Seconds[goodput.Unknown], 0.5, "before the workers were created")
 	require.NotContains(t, a.out, "goodput", "the run was short")
 }
 

@@ -80,8 +80,8 @@ func scan(env string, known func(Proc) bool) ([]Proc, error) {
 // Environ reads the environment of a process into buf, with a NUL after each K=V. While the process
 // loads a program, the kernel shows no environment, or a part of the old one. Environ waits for the
 // whole one, up to 0.2 s. On a busy machine this state may last long, so it waits up to 2 s while the
-// process gets no processor, or waits for the disk. Errors are those of open and read; a process that has ended has ESRCH
-// or ENOENT.
+// process gets no processor, or waits for the disk. Errors are those of open and read; a process that
+// has ended has ESRCH or ENOENT.
 func Environ(pid int, buf *bytes.Buffer) error {
 	path := "/proc/" + strconv.Itoa(pid) + "/environ"
 	var now bytes.Buffer
