@@ -124,7 +124,7 @@ func (e explainer) creating(word, message string) Reason {
 
 func (e explainer) terminated(s corev1.ContainerStatus, t corev1.ContainerStateTerminated) Reason {
 	p := e.pod
-	never := p.Spec.RestartPolicy == corev1.RestartPolicyNever
+	never := p.Spec.RestartPolicy == corev1.RestartPolicyNever && !Restarts(p, s.Name, t.ExitCode)
 	over := p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded || never
 	r := Reason{Since: t.FinishedAt.Time, Permanent: over || s.RestartCount >= 2, Hint: e.logs(s.Name, s.RestartCount > 0 && s.State.Terminated == nil)}
 	if over {
@@ -135,13 +135,10 @@ func (e explainer) terminated(s corev1.ContainerStatus, t corev1.ContainerStateT
 	case t.Reason == "StartError" || t.Reason == "ContainerCannotRun":
 		return e.start(s.Name, t.Reason, t.Message, int(s.RestartCount))
 	case t.Reason == "OOMKilled":
-		limit := ""
-		if c := e.spec(s.Name); c != nil && !c.Resources.Limits.Memory().IsZero() {
-			limit = ", limit " + c.Resources.Limits.Memory().String()
-		}
-		r.Code, r.Brief = OOMKilled, "OOMKilled: container "+s.Name+limit
-		r.Sentence = fmt.Sprintf("%s: container %s was killed for its memory (OOMKilled%s, %s)", p.Name, s.Name, limit, restarts(s))
-		r.Hint = "raise resources.limits.memory of container " + s.Name + ", or use less memory per worker"
+		limit := memoryLimit(p, s.Name)
+		r.Code, r.Brief = OOMKilled, "OOMKilled: container "+s.Name+limit.words
+		r.Sentence = fmt.Sprintf("%s: container %s was killed for its memory (OOMKilled%s, %s)", p.Name, s.Name, limit.words, restarts(s))
+		r.Hint = limit.hint()
 		return r
 	case t.ExitCode == 0 && t.Signal == 0:
 		r.Code, r.Brief = Completed, "Completed: container "+s.Name+" ended before the job began"

@@ -121,6 +121,9 @@ func restarted(w Worker, pod *corev1.Pod) Reason {
 		Sentence: fmt.Sprintf("%s: container %s was restarted while the job ran", w.Name, w.Container),
 		Hint:     fmt.Sprintf("see kubectl logs %s -c %s -n %s --previous", w.Name, w.Container, or(w.Namespace, "default")),
 	}
+	if changed := sizeOf(pod, w.Container).Changed(w.Size); changed != "" && restartsForSize(pod, w.Container) {
+		r.Sentence += ", as its resizePolicy says for a resize: " + changed
+	}
 	s := containerStatus(pod, w.Container)
 	t := s.LastTerminationState.Terminated
 	if t == nil {
@@ -130,7 +133,7 @@ func restarted(w Worker, pod *corev1.Pod) Reason {
 	if t.Reason == "OOMKilled" {
 		r.Code, r.Brief = OOMKilled, "OOMKilled: container "+w.Container
 		r.Sentence += "; it had been killed for its memory (OOMKilled)"
-		r.Hint = "raise resources.limits.memory of container " + w.Container + ", or use less memory per worker"
+		r.Hint = memoryLimit(pod, w.Container).hint()
 		return r
 	}
 	r.Sentence += "; it had ended with " + ended(*t)

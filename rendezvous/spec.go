@@ -69,3 +69,37 @@ func isGPU(name string) bool {
 	return strings.HasSuffix(resource, "gpu") || resource == "gpu.shared" || strings.HasPrefix(resource, "mig-") ||
 		domain == "gpu.intel.com" && (resource == "i915" || resource == "xe")
 }
+
+// memory is the memory limit that a container cannot exceed.
+type memory struct {
+	words string // for a message, such as ", limit 1Gi"; "": there is no limit
+	where string // the field to raise
+}
+
+// memoryLimit returns the smaller one of the limits of a container and of its whole pod. The kernel
+// kills processes of the container for either.
+func memoryLimit(pod *corev1.Pod, container string) memory {
+	ours, pods := containerLimits(pod, container), podLimits(pod)
+	own, all := ours.Memory(), pods.Memory()
+	switch {
+	case !all.IsZero() && (own.IsZero() || all.Cmp(*own) < 0):
+		return memory{", limit of the pod " + all.String(), "spec.resources.limits.memory of the pod"}
+	case !own.IsZero():
+		return memory{", limit " + own.String(), "resources.limits.memory of container " + container}
+	}
+	return memory{"", "resources.limits.memory of container " + container}
+}
+
+// containerLimits returns the limits of a container: those that the kubelet has admitted, or those of
+// the spec if it does not report them.
+func containerLimits(pod *corev1.Pod, container string) corev1.ResourceList {
+	if s := containerStatus(pod, container); s != nil && s.Resources != nil {
+		return s.Resources.Limits
+	}
+	if c := (explainer{pod: pod}).spec(container); c != nil {
+		return c.Resources.Limits
+	}
+	return nil
+}
+
+func (m memory) hint() string { return "raise " + m.where + ", or use less memory per worker" }

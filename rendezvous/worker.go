@@ -23,6 +23,8 @@ type Worker struct {
 	Labelled    bool     // Index comes from a label, so two workers must not share it
 	Given       int      // 1 plus the place that Kueue or JobSet gave the pod, which comes before Index; 0: none
 	Slots       int      // from names.AnnotationSlots; 0: as configured for the job
+	Size        Size     // limits that the kubelet has applied
+	Refused     Refusal  // a resize that does not happen
 	Role        string   // role in the job's framework, from a label; "" if not known
 	GPUs        int      // that its container may use, by its limits
 	Devices     int      // the part of GPUs that are whole devices, not shares or parts of one
@@ -60,9 +62,7 @@ func FromPod(pod *corev1.Pod, container string) Worker {
 		w.Hostname = pod.Name
 	}
 	w.Grace = GraceOf(pod)
-	if n, err := strconv.Atoi(pod.Annotations[names.AnnotationSlots]); err == nil && n > 0 {
-		w.Slots = n
-	}
+	w.Slots, w.Size, w.Refused = slotsOf(pod), sizeOf(pod, container), refusalOf(pod)
 	if s := containerStatus(pod, container); s != nil {
 		w.Restarts = int(s.RestartCount)
 		w.Running = s.State.Running != nil
@@ -71,6 +71,14 @@ func FromPod(pod *corev1.Pod, container string) Worker {
 		}
 	}
 	return w
+}
+
+// slotsOf returns the slots that the pod's annotation gives, or 0.
+func slotsOf(pod *corev1.Pod) int {
+	if n, err := strconv.Atoi(pod.Annotations[names.AnnotationSlots]); err == nil && n > 0 {
+		return n
+	}
+	return 0
 }
 
 // GraceOf returns the time that the kubelet gives the pod between TERM and KILL, or 0 if it is not

@@ -114,7 +114,9 @@ func TestLostWithItsNode(t *testing.T) {
 }
 
 func TestLost(t *testing.T) {
-	started := []rendezvous.Worker{rendezvous.FromPod(shape(t, "running-ready"), "worker")}
+	pod := shape(t, "running-ready")
+	pod.Status.ContainerStatuses[0].Resources = limits("4", "1Gi")
+	started := []rendezvous.Worker{rendezvous.FromPod(pod, "worker")}
 	for _, c := range []struct {
 		what string
 		pod  func() *corev1.Pod
@@ -141,6 +143,13 @@ func TestLost(t *testing.T) {
 			p.Status.ContainerStatuses[0].ContainerID = "containerd://c1"
 			return p
 		}, rendezvous.Error, true, "container worker was restarted"},
+		{"restarted by a resize", func() *corev1.Pod {
+			p := shape(t, "running-ready")
+			p.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceMemory, RestartPolicy: corev1.RestartContainer}}
+			s := &p.Status.ContainerStatuses[0]
+			s.RestartCount, s.ContainerID, s.Resources = 1, "containerd://c1", limits("4", "8Gi")
+			return p
+		}, rendezvous.Error, true, "was restarted while the job ran, as its resizePolicy says for a resize: the memory limit is 8Gi now, not 1Gi"},
 		{"terminating", func() *corev1.Pod { return shape(t, "terminating") }, rendezvous.Terminating, false, "being deleted"},
 		{"preempted", func() *corev1.Pod { return shape(t, "preempted-scheduler") }, rendezvous.Preempted, false, "preempting to accommodate"},
 		{"about to be evicted", func() *corev1.Pod {
