@@ -33,6 +33,7 @@ const (
 	Recovered        Kind = "recovered"
 	Saved            Kind = "saved"
 	Unsaved          Kind = "unsaved"
+	Resized          Kind = "resized"
 	OutOfMemory      Kind = "out-of-memory"
 	BrokenDevice     Kind = "broken-device"
 	StopAsked        Kind = "stop-asked"
@@ -95,6 +96,7 @@ func Table() []About {
 		{Recovered, OfRank, "The rank is no longer a straggler.", "its step time, and where it runs"},
 		{Saved, OfRun, "The attempt has written a file that matches --progress-file. The time is that of the newest file. Files are looked up when an attempt has failed.", ""},
 		{Unsaved, OfRun, "The attempt has failed, and has written no file that matches --progress-file.", ""},
+		{Resized, OfWorker, "The pod of the worker was resized in place while an attempt ran, or the kubelet refuses that or puts it off.", "old and new limits, or what the kubelet says"},
 		{OutOfMemory, OfWorker, "The kernel has killed a process of the worker's container for lack of memory (OOM). There is one event for each worker in an attempt.", ""},
 		{BrokenDevice, OfWorker, "The attempt has failed, and a device of the worker where the failure began is broken. Devices are looked up when an attempt has failed. Without a worker, it is unknown which one has the device.", "line of the output, or what the pod's status says"},
 		{StopAsked, OfRun, "The launcher has begun to stop the command.", "cause"},

@@ -143,7 +143,7 @@ func (r *runner) supervise(working context.Context, a *attempt, name string, job
 	a.began = time.Now()
 	s := r.observer(a.workers)
 	s.Command, s.Name, s.Hang, s.Progress, s.Network = job, name, a.hang, a.progress, a.network
-	s.Spare, s.Slow = r.hearPods(working), supervise.NewSlow(r.wg.Go, r.places)
+	s.Spare, s.Slow, s.Resizes = r.hearPods(working), supervise.NewSlow(r.wg.Go, r.places), r.resizes
 	a.watcher = s
 	r.broker.follow(a.progress)
 	r.recordStart(a.workers)

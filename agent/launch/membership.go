@@ -26,10 +26,11 @@ type fixed struct{ *runner }
 
 func (fixed) enroll(context.Context, *attempt) {}
 
-// next waits until spares, or new workers, have replaced lost ones.
+// next waits until spares, or new workers, have replaced lost ones. Without lost workers the slots may
+// still have changed: the owner of a pod that was resized in place may annotate it.
 func (r fixed) next(ctx, working context.Context, a *attempt, gone, given []string) ([]rendezvous.Worker, error) {
 	if len(gone) == 0 {
-		return a.workers, nil
+		return rendezvous.Renewed(a.workers, r.shot), nil
 	}
 	if r.seats == nil {
 		return r.replace(ctx, working, gone, given, r.fleet.Replace)

@@ -141,6 +141,7 @@ func (r *runner) rest(ctx context.Context, pause time.Duration) error {
 				r.hurry = true
 				return err
 			}
+		case r.shot = <-r.fleet.Pods():
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

@@ -36,7 +36,7 @@ import (
 
 func TestRestIsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &runner{means: means{signals: make(chan os.Signal, 4)}}
+		r := &runner{fleet: &fleet.Fakes{}, means: means{signals: make(chan os.Signal, 4)}}
 		began := time.Now()
 		require.NoError(t, r.rest(t.Context(), 30*time.Second))
 		require.Equal(t, 30*time.Second, time.Since(began))

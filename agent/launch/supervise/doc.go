@@ -13,6 +13,7 @@
 //	               other ranks after one has failed
 //	hang_act.go    hangs; stalls.go handles broken rules for output lines, leftover.go the
 //	               ranks that outlast others
+//	resized.go     workers whose pods are resized in place
 //	aftermath.go   a short search for the cause of a failure
 //
 // Guarantees: Watch returns when the command has ended, and kills the command when its context

@@ -63,6 +63,7 @@ func (s *Supervisor) sayStopping(ranks int) {
 func (s *Supervisor) finish() {
 	s.lateFallback()
 	s.lateStragglers()
+	s.tellSizes(time.Now(), true)
 	s.Rest.end()
 	s.sayCounted()
 }

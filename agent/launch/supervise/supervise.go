@@ -37,6 +37,7 @@ func (s *Supervisor) Watch(ctx context.Context) {
 	defer s.Hang.End()
 	s.Progress.Begin()
 	defer s.Progress.End()
+	s.beginSizes(time.Now())
 	defer s.finish()
 	due := time.NewTimer(time.Hour)
 	defer due.Stop()
@@ -108,6 +109,7 @@ func (s *Supervisor) onTick(now time.Time) (changed bool) {
 	// A lost node sends nothing new, so look at the same pods again, with a later time.
 	changed = s.onPods(s.last, now)
 	s.settle(now)
+	s.onSizes(now)
 	if s.Spare != nil {
 		s.Spare(s.last)
 	}
