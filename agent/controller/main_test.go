@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,6 +79,15 @@ func ended(code int32, ago time.Duration, words string) func(*corev1.Pod) {
 			ExitCode: code, Message: words, FinishedAt: metav1.NewTime(now().Add(-ago)),
 		}}
 	}
+}
+
+// restartsItself lets the kubelet restart all containers of the pod when its own one fails.
+func restartsItself(p *corev1.Pod) {
+	p.Status.Phase = corev1.PodRunning
+	own := &p.Spec.Containers[slices.IndexFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == p.Status.ContainerStatuses[0].Name })]
+	own.RestartPolicy = new(corev1.ContainerRestartPolicyNever)
+	own.RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestartAllContainers,
+		ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpNotIn, Values: []int32{0}}}}
 }
 
 // besideASidecar keeps an ordinary sidecar container of the pod running.

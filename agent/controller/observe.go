@@ -91,6 +91,8 @@ func (p *place) judge(now time.Time) {
 	why, taken := rendezvous.Disrupted(p.pod)
 	deleted := p.pod.DeletionTimestamp != nil
 	switch {
+	case end != nil && p.restarts(end.ExitCode):
+		p.stage = starting
 	case end != nil && (end.ExitCode == 0 || !taken && !deleted): // an exit code that the deletion caused does not count
 		p.stage, p.code, p.ended = done, end.ExitCode, end.FinishedAt.Time
 		said := reports.Read(end.Message, p.pod.Name)
@@ -110,6 +112,12 @@ func (p *place) judge(now time.Time) {
 	default:
 		p.stage = starting
 	}
+}
+
+// restarts reports whether the kubelet starts the container again in the same pod, by the rules of its
+// template. A worker that its launcher has given up gets another pod whatever they say.
+func (p *place) restarts(code int32) bool {
+	return (p.launcher() || code != names.ExitReplaced) && rendezvous.Restarts(p.pod, p.container, code)
 }
 
 // unstarted replaces the runtime's message for a container that it could not start.
