@@ -126,25 +126,47 @@ func common(key corev1.ResourceName) bool {
 func Needs(pods int, spec *corev1.PodSpec) corev1.ResourceList {
 	n := int64(max(0, pods))
 	need := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(n, resource.DecimalSI)}
-	add := func(key corev1.ResourceName, q resource.Quantity) {
-		q = q.DeepCopy()
+	for key, q := range needsOf(spec) {
 		q.Mul(n)
-		sum := need[key]
-		sum.Add(q)
-		need[key] = sum
+		need[key] = q
 	}
+	return need
+}
+
+// needsOf returns what a quota counts for one pod: the sum of its containers, or what the pod itself
+// says about a resource. The API server takes a limit as the request if there is none.
+func needsOf(spec *corev1.PodSpec) corev1.ResourceList {
+	need := corev1.ResourceList{}
 	for _, c := range spec.Containers {
 		for key, q := range c.Resources.Limits {
-			add("limits."+key, q)
-			if _, asked := c.Resources.Requests[key]; !asked { // the API server takes the limit as the request
-				add("requests."+key, q)
+			addTo(need, "limits."+key, q)
+			if _, asked := c.Resources.Requests[key]; !asked {
+				addTo(need, "requests."+key, q)
 			}
 		}
 		for key, q := range c.Resources.Requests {
-			add("requests."+key, q)
+			addTo(need, "requests."+key, q)
 		}
 	}
+	if spec.Resources == nil {
+		return need
+	}
+	for key, q := range spec.Resources.Limits {
+		need["limits."+key] = q.DeepCopy()
+		if _, asked := need["requests."+key]; !asked {
+			need["requests."+key] = q.DeepCopy()
+		}
+	}
+	for key, q := range spec.Resources.Requests {
+		need["requests."+key] = q.DeepCopy()
+	}
 	return need
+}
+
+func addTo(list corev1.ResourceList, key corev1.ResourceName, q resource.Quantity) {
+	sum := list[key]
+	sum.Add(q)
+	list[key] = sum
 }
 
 // Sum adds what several groups of pods need.
@@ -152,9 +174,7 @@ func Sum(lists ...corev1.ResourceList) corev1.ResourceList {
 	total := corev1.ResourceList{}
 	for _, list := range lists {
 		for key, q := range list {
-			sum := total[key]
-			sum.Add(q)
-			total[key] = sum
+			addTo(total, key, q)
 		}
 	}
 	return total

@@ -149,6 +149,10 @@ func TestNeedsOfPods(t *testing.T) {
 	}}
 	require.True(t, same(list("pods", "3", "requests.cpu", "1500m", "limits.cpu", "6", "requests.nvidia.com/gpu", "24", "limits.nvidia.com/gpu", "24", "requests.memory", "3Gi"), Needs(3, spec)))
 	require.True(t, same(list("pods", "0", "requests.cpu", "0", "limits.cpu", "0", "requests.nvidia.com/gpu", "0", "limits.nvidia.com/gpu", "0", "requests.memory", "0"), Needs(-1, spec)))
+	spec.Resources = &corev1.ResourceRequirements{Requests: list("memory", "4Gi"), Limits: list("cpu", "3", "memory", "8Gi")}
+	require.True(t, same(list("pods", "2", "requests.cpu", "1", "limits.cpu", "6", "requests.memory", "8Gi", "limits.memory", "16Gi", "requests.nvidia.com/gpu", "16", "limits.nvidia.com/gpu", "16"), Needs(2, spec)), "the pod's own numbers count")
+	alone := &corev1.PodSpec{Containers: []corev1.Container{{}}, Resources: &corev1.ResourceRequirements{Limits: list("cpu", "3")}}
+	require.True(t, same(list("pods", "2", "requests.cpu", "6", "limits.cpu", "6"), Needs(2, alone)))
 	require.True(t, same(list("pods", "5"), Sum(list("pods", "3"), list("pods", "2"))))
 }
 

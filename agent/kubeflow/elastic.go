@@ -67,7 +67,7 @@ func (c *conversion) comeAndGo(e *elastic, all []replica) bool {
 	}
 	launcher := worker.template.DeepCopy()
 	command, _ := own(launcher, worker.container)
-	command.Resources = launcherNeeds(command.Resources)
+	command.Resources = launcherNeeds(command.Resources, launcher.Spec.Resources)
 	launcher.Spec.Resources = nil // those of the whole pod
 	delete(launcher.Labels, "training.kubeflow.org/replica-type")
 	o.Command, o.Args = nil, nil

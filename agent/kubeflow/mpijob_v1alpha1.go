@@ -95,7 +95,7 @@ func (c *conversion) units(worker *replica) (each int32) {
 // on a control plane node.
 func (c *conversion) launcherOnly(launcher *replica) {
 	o, _ := own(&launcher.template, launcher.container)
-	o.Resources = corev1.ResourceRequirements{}
+	o.Resources, launcher.template.Spec.Resources = corev1.ResourceRequirements{}, nil
 	if r := c.spec.like("launcherResources"); r.has() {
 		r.into(&o.Resources)
 	}

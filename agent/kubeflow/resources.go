@@ -15,15 +15,20 @@ func setLimit(o *corev1.Container, name string, n int32) {
 
 // launcherNeeds returns the resources of a launcher that only supervises its workers, in place of a
 // worker's own. It has a limit only if the worker has one, because a quota may require limits of
-// every pod. The limit is never above the worker's.
-func launcherNeeds(worker corev1.ResourceRequirements) corev1.ResourceRequirements {
+// every pod. The limit is never above the worker's. pod is what the worker's whole pod may use; nil:
+// only its containers have limits.
+func launcherNeeds(worker corev1.ResourceRequirements, pod *corev1.ResourceRequirements) corev1.ResourceRequirements {
 	needs := corev1.ResourceRequirements{Requests: corev1.ResourceList{}}
 	for _, r := range []struct {
 		name         corev1.ResourceName
 		asked, limit string
 	}{{corev1.ResourceCPU, "100m", "1"}, {corev1.ResourceMemory, "128Mi", "1Gi"}} {
 		asked := resource.MustParse(r.asked)
-		if theirs, ok := worker.Limits[r.name]; ok {
+		theirs, ok := worker.Limits[r.name]
+		if !ok && pod != nil {
+			theirs, ok = pod.Limits[r.name]
+		}
+		if ok {
 			if needs.Limits == nil {
 				needs.Limits = corev1.ResourceList{}
 			}

@@ -14,8 +14,9 @@ const Cgroup = "/sys/fs/cgroup"
 
 // MemoryKills returns how many processes of this container the kernel has killed for memory so far.
 // It reads the field oom_kill of memory.events (Linux, admin-guide/cgroup-v2.rst) or, since 4.13,
-// of memory.oom_control (cgroup-v1/memory.rst), below root. It returns 0 if neither can be read. On
-// cgroup v2 Kubernetes makes the kernel kill the whole container, and then no process is left to
+// of memory.oom_control (cgroup-v1/memory.rst), below root. The kernel counts a kill in the cgroup of
+// the process, whichever limit was reached. So kills for the limit of the whole pod count too. It
+// returns 0 if neither file can be read. On cgroup v2 Kubernetes makes the kernel kill the whole container, and then no process is left to
 // ask.
 func MemoryKills(root string) int {
 	var data bytes.Buffer

@@ -13,7 +13,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// limits reads the limits of processes, and of the container's cgroup.
+// limits reads the limits of processes, and of the container's cgroup. If only the whole pod has
+// limits, the kubelet sets them for each of its containers too.
 func (w Where) limits(f *wire.FactsRecord) {
 	f.Memlock, f.OpenFiles = softLimit(unix.RLIMIT_MEMLOCK), softLimit(unix.RLIMIT_NOFILE)
 	group := w.path("sys/fs/cgroup")

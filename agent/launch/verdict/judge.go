@@ -231,7 +231,7 @@ func Hint(e Evidence, v Verdict) string {
 	case ok && t.Hint != "" && v.Code != 0 && e.Rule == ExitStrict && e.Told == 0 && len(e.Lost) == 0:
 		return t.Hint
 	case len(e.Starved) > 0 && e.Code != 0 && e.Told == 0 && len(e.Lost) == 0:
-		return "raise resources.limits.memory of the workers' containers, or use less memory per worker"
+		return "raise resources.limits.memory of the workers' containers or pods, or use less memory per worker"
 	case v.Code == 0 || e.Told != 0 || e.Start != nil || e.Code != 0:
 		return ""
 	case e.Group != "" && keptToLauncher(e):
