@@ -256,6 +256,15 @@ func TestRightsDropped(t *testing.T) {
 // execWithoutCreate returns the exit code of a launcher that has only get of pods/exec.
 func execWithoutCreate(t *testing.T) int {
 	t.Helper()
+	if minorVersion(t) < 35 {
+		return 0
+	}
+	return names.ExitForbidden
+}
+
+// minorVersion returns 37 for a cluster of Kubernetes 1.37.
+func minorVersion(t *testing.T) int {
+	t.Helper()
 	var version struct {
 		ServerVersion struct {
 			Minor string `json:"minor"`
@@ -266,8 +275,5 @@ func execWithoutCreate(t *testing.T) int {
 	require.NoError(t, json.Unmarshal([]byte(text), &version))
 	minor, err := strconv.Atoi(strings.TrimRight(version.ServerVersion.Minor, "+"))
 	require.NoError(t, err)
-	if minor < 35 {
-		return 0
-	}
-	return names.ExitForbidden
+	return minor
 }

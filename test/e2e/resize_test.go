@@ -1,0 +1,68 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// resize asks for other CPUs of a worker, as users do.
+func (s *space) resize(pod, request, limit string) error {
+	s.t.Helper()
+	_, err := s.try(time.Minute, "patch", "pod", pod, "--subresource", "resize", "-p",
+		fmt.Sprintf(`{"spec":{"containers":[{"name":"worker","resources":{"requests":{"cpu":%q},"limits":{"cpu":%q}}}]}}`, request, limit))
+	return err
+}
+
+// TestWorkerResized resizes one worker in place while a run goes on, and asks for more CPUs than a node has for the
+// other. The launcher tells both and loses no worker. The next attempt has the slots that the pod is annotated with
+// by then. Where kubelets resize nothing, as those of our 1.34, the run goes on and nothing is said about a change.
+func TestWorkerResized(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t)
+	j := job{name: "resized", image: "openmpi", workers: 2, slots: 2, flags: []string{"--max-restarts=1", "--restart-on=+3"},
+		command: []string{"sh", "-c", `agent hosts; echo "attempt $MUSTER_ATTEMPT"; [ $MUSTER_ATTEMPT = 0 ] || exit 0; until [ -e /tmp/go ]; do sleep 0.2; done; exit 3`},
+		edit: func(pod *corev1.Pod) {
+			if isWorker(pod) {
+				pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+			}
+		}}
+	s.start(j)
+	log := s.follow("resized-launcher")
+	log.until(2*time.Minute, "attempt 0")
+	before := containerID(s.pod("resized-worker-0"))
+	err := s.resize("resized-worker-0", "10m", "500m")
+	if minorVersion(t) >= 35 {
+		require.NoError(t, err)
+		line := log.until(2*time.Minute, "resized in place")
+		require.Equal(t, "agent: resized-worker-0: the CPU limit is 500m now, not 1 (resized in place); "+
+			"running ranks keep their slots and threads, a restart reads the annotation muster.dev/slots", line)
+		require.NoError(t, s.resize("resized-worker-1", "900", "900"))
+		line = log.until(2*time.Minute, "cannot resize")
+		require.True(t, strings.HasPrefix(line, "agent: cannot resize resized-worker-1 in place (Infeasible): "), line)
+	} else {
+		t.Logf("this cluster resizes nothing: %v", err)
+	}
+	s.kubectl("annotate", "pod", "resized-worker-0", "muster.dev/slots=1")
+	s.kubectl("exec", "resized-launcher", "--", "touch", "/tmp/go")
+	log.until(time.Minute, "attempt 1")
+	end := s.end("resized-launcher", time.Minute)
+	require.Zero(t, end.code, end.log)
+	require.Empty(t, s.report(end).Lost)
+	require.Equal(t, before, containerID(s.pod("resized-worker-0")), "the container goes on")
+	first, second, _ := strings.Cut(end.log, "attempt 0")
+	require.Equal(t, 2, strings.Count(first, "slots=2\n"), end.log)
+	require.Equal(t, 1, strings.Count(second, "slots=1\n"), end.log)
+	require.Equal(t, 1, strings.Count(second, "slots=2\n"), end.log)
+	if minorVersion(t) < 35 {
+		require.NotContains(t, end.log, "resized in place")
+	}
+	s.requireWorkersDone(j)
+}
