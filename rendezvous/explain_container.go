@@ -97,6 +97,11 @@ func (e explainer) waiting(s corev1.ContainerStatus, w corev1.ContainerStateWait
 			Sentence: fmt.Sprintf("%s: container %s keeps restarting (%s)", p.Name, s.Name, restarts(s)),
 			Hint:     e.logs(s.Name, true),
 		}
+	case "RestartingAllContainers":
+		r := e.creating(w.Reason, "")
+		r.Sentence = p.Name + ": the kubelet restarts all containers of the pod, by a rule of its template (RestartAllContainers)"
+		r.Since = e.now
+		return r
 	case "", "ContainerCreating", "PodInitializing":
 		return e.creating(or(w.Reason, "ContainerCreating"), w.Message)
 	}

@@ -75,3 +75,26 @@ func TestExplainARestartByARule(t *testing.T) {
 	require.Equal(t, time.Duration(0), r.Grace)
 	require.Contains(t, r.Sentence, "ended with exit code 7")
 }
+
+// TestRestartOfAllContainers checks a worker that its kubelet restarts because another container of the pod has
+// ended, with the status that kubelets of 1.37 report: at first the container is gone, then it is another one.
+func TestRestartOfAllContainers(t *testing.T) {
+	started := []rendezvous.Worker{rendezvous.FromPod(shape(t, "running-ready"), "worker")}
+	pod := shape(t, "running-ready")
+	s := &pod.Status.ContainerStatuses[0]
+	s.RestartCount, s.ContainerID = 1, ""
+	const message = "The container is removed because RestartAllContainers in place"
+	s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "RestartingAllContainers", Message: message}}
+	s.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "RestartingAllContainers", Message: message, ExitCode: 137}
+	losses := rendezvous.Lost(started, rendezvous.Snapshot{Pods: []*corev1.Pod{pod}}, noon)
+	require.Len(t, losses, 1)
+	require.True(t, losses[0].Gone)
+	require.False(t, losses[0].Reason.Permanent)
+	require.Equal(t, "w-3: the kubelet restarts all containers of the pod, by a rule of its template (RestartAllContainers)", losses[0].Reason.Sentence)
+
+	s.State, s.ContainerID = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, "containerd://c1"
+	losses = rendezvous.Lost(started, rendezvous.Snapshot{Pods: []*corev1.Pod{pod}}, noon)
+	require.True(t, losses[0].Gone)
+	require.Contains(t, losses[0].Reason.Sentence, "container worker was restarted while the job ran; it had ended with exit code 137")
+	require.Contains(t, losses[0].Reason.Sentence, message)
+}
