@@ -6,9 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Restarts reports whether the kubelet starts a container anew in the same pod after this exit code:
-// by the container's own rules and policy (Kubernetes 1.35), or by the pod's policy. It follows the
-// kubelet's ContainerShouldRestart.
+// Restarts reports whether the kubelet restarts a container in the same pod after this exit code. The
+// container's own rules and policy (Kubernetes 1.35) come before the pod's policy, as in the kubelet's
+// ContainerShouldRestart.
 func Restarts(pod *corev1.Pod, container string, code int32) bool {
 	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		return false

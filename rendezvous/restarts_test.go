@@ -60,8 +60,8 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// TestExplainARestartByARule checks that a container that the kubelet starts again in a pod that
-// never restarts does not end the wait at its first exit.
+// TestExplainARestartByARule checks that a container that its own rules restart, in a pod that never
+// restarts, does not end the wait at its first exit.
 func TestExplainARestartByARule(t *testing.T) {
 	pod := shape(t, "exit-never")
 	require.True(t, rendezvous.Explain(pod, "worker", noon).Permanent)
@@ -77,7 +77,7 @@ func TestExplainARestartByARule(t *testing.T) {
 }
 
 // TestRestartOfAllContainers checks a worker that its kubelet restarts because another container of the pod has
-// ended, with the status that kubelets of 1.37 report: at first the container is gone, then it is another one.
+// ended. The statuses are those of kubelets of 1.37: at first the container is gone, then it is another one.
 func TestRestartOfAllContainers(t *testing.T) {
 	started := []rendezvous.Worker{rendezvous.FromPod(shape(t, "running-ready"), "worker")}
 	pod := shape(t, "running-ready")

@@ -1,4 +1,4 @@
-// Package resize tells what happens when the pods of workers are resized in place while a run goes
+// Package resize composes the lines about workers whose pods are resized in place while a run goes
 // on. The kubelet changes the limits of a running container, so ranks continue with others.
 //
 // A Watch compares the pods of each snapshot with earlier ones. It asks nothing of the API server,
