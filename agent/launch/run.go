@@ -26,7 +26,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/preflight"
 	"github.com/musterhq/muster/agent/launch/record"
 	"github.com/musterhq/muster/agent/launch/report"
-	"github.com/musterhq/muster/agent/launch/resize"
+
 	"github.com/musterhq/muster/agent/launch/show"
 	"github.com/musterhq/muster/agent/launch/supervise"
 	"github.com/musterhq/muster/agent/launch/tally"
@@ -83,7 +83,7 @@ type means struct {
 	// exporter gets the events for metrics and traces; nil: nobody asked for them.
 	exporter *export.Exporter
 	trace    tracecontext.Run
-	resizes  *resize.Watch
+	resizes  *fleet.Resizes
 	// container is the launcher's own in its pod; "": unknown, or there is no pod.
 	container string
 }
@@ -153,7 +153,7 @@ type pool interface {
 // printed.
 func Run(ctx context.Context, cfg config.Config, parts Parts, streams console.Streams, log *slog.Logger) (int, error) {
 	err := cfg.Validate()
-	r := &runner{cfg: cfg, means: means{parts: parts, streams: streams, log: log, id: command.NewRunID(), voice: &console.Voice{Out: streams.Err, Quiet: cfg.Quiet, JSON: cfg.JSONLines()}, signals: make(chan os.Signal, 16), reaper: reap.New(), resizes: resize.New()}, tally: tally.New(), warned: map[string]bool{}, absent: supervise.NewAbsent()}
+	r := &runner{cfg: cfg, means: means{parts: parts, streams: streams, log: log, id: command.NewRunID(), voice: &console.Voice{Out: streams.Err, Quiet: cfg.Quiet, JSON: cfg.JSONLines()}, signals: make(chan os.Signal, 16), reaper: reap.New(), resizes: fleet.NewResizes()}, tally: tally.New(), warned: map[string]bool{}, absent: supervise.NewAbsent()}
 	r.membership = parts.members(r)
 	if err == nil && cfg.DryRun {
 		return 0, show.DryRun(ctx, cfg, parts.Site, streams.Out)

@@ -7,6 +7,7 @@
 //	fake.go     the fleet of one machine; fake_renew.go replaces workers, fake_elastic.go
 //	            lets more of them join, faulty.go rehearses faults
 //	reasons.go  what is wrong with a link, in words
+//	resizes.go  pods that are resized in place, and the lines about them
 //
 // Guarantees: a link lives until its context ends, however a wait ends. A new pod with the same
 // name, or a restarted container, gets a new link. Close returns when every link is down.

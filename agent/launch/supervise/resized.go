@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/event"
-	"github.com/musterhq/muster/agent/launch/resize"
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/rendezvous"
 )
 
@@ -37,7 +37,7 @@ func (s *Supervisor) onSizes(now time.Time) {
 	s.tellSizes(now, false)
 }
 
-func (s *Supervisor) recordSizes(news []resize.News) {
+func (s *Supervisor) recordSizes(news []fleet.Resize) {
 	for _, n := range news {
 		s.record.Worker(event.Resized, n.Worker, n.Node, n.Detail())
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/network"
 	"github.com/musterhq/muster/agent/launch/record"
 	"github.com/musterhq/muster/agent/launch/report"
-	"github.com/musterhq/muster/agent/launch/resize"
+
 	"github.com/musterhq/muster/agent/launch/stall"
 	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
@@ -115,7 +115,7 @@ type Watches struct {
 	// Spare opens links to spares that come while the attempt runs; nil: the run has no spares.
 	Spare func(shot rendezvous.Snapshot)
 	// Resizes tells about workers that are resized in place; nil without a cluster.
-	Resizes    *resize.Watch
+	Resizes    *fleet.Resizes
 	Bystanders *Bystanders // takes the stacks of an mpirun's ranks after one has failed; nil: none are taken
 }
 

@@ -78,7 +78,7 @@ func Binaries() []Binary {
 			Crypto:    []string{"crypto/hmac", "crypto/rand", "crypto/sha256"},
 		},
 		{
-			Name: "agent-launcher", Path: Module + "cmd/launcher", Packages: 431, Modules: 37,
+			Name: "agent-launcher", Path: Module + "cmd/launcher", Packages: 430, Modules: 37,
 			Forbidden: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/hashicorp/go-plugin", "github.com/gogo/protobuf", "github.com/minio", "net/rpc", "html/template",
 				"k8s.io/client-go/kubernetes", "k8s.io/client-go/informers", "sigs.k8s.io/controller-runtime", Module + "agent/controller", Module + "agent/serve"},
 		},

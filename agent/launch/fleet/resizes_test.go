@@ -1,4 +1,4 @@
-package resize
+package fleet
 
 import (
 	"fmt"
@@ -16,14 +16,14 @@ import (
 
 // scene is a run with some workers, whose pods a test changes.
 type scene struct {
-	watch *Watch
+	watch *Resizes
 	pods  []*corev1.Pod
 	now   time.Time
 }
 
 // newScene begins an attempt with n workers that have 4 CPUs each.
 func newScene(n int) *scene {
-	s := &scene{watch: New(), now: time.Unix(1e9, 0)}
+	s := &scene{watch: NewResizes(), now: time.Unix(1e9, 0)}
 	for i := range n {
 		pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n-1", Containers: []corev1.Container{{Name: "main"}}}}
 		pod.Name, pod.UID = fmt.Sprintf("pi-worker-%d", i), types.UID(fmt.Sprint("uid-", i))
@@ -143,7 +143,7 @@ func TestFails(t *testing.T) {
 func TestBetweenAttempts(t *testing.T) {
 	s := newScene(1)
 	s.resize("2", 0, 1)
-	require.Equal(t, []News{{Worker: "pi-worker-0", Node: "n-1", Text: "the CPU limit is 2 now, not 4"}}, s.watch.Begin(s.workers(), s.now))
+	require.Equal(t, []Resize{{Worker: "pi-worker-0", Node: "n-1", Text: "the CPU limit is 2 now, not 4"}}, s.watch.Begin(s.workers(), s.now))
 	require.Equal(t, []string{"pi-worker-0: the CPU limit is 2 now, not 4 (resized in place)"}, s.after(time.Minute))
 }
 
@@ -168,6 +168,6 @@ func TestPodsThatAreGone(t *testing.T) {
 }
 
 func TestDetail(t *testing.T) {
-	require.Equal(t, "the CPU limit is 2 now, not 4", News{Text: "the CPU limit is 2 now, not 4"}.Detail())
-	require.Equal(t, "Infeasible: too much", News{Refused: rendezvous.Refusal{Reason: "Infeasible", Message: "too much"}}.Detail())
+	require.Equal(t, "the CPU limit is 2 now, not 4", Resize{Text: "the CPU limit is 2 now, not 4"}.Detail())
+	require.Equal(t, "Infeasible: too much", Resize{Refused: rendezvous.Refusal{Reason: "Infeasible", Message: "too much"}}.Detail())
 }

@@ -1,4 +1,4 @@
-package resize
+package fleet
 
 import (
 	"cmp"
@@ -11,20 +11,20 @@ import (
 // mostLines is how many lines one batch of news has. Workers are rarely resized in more ways at once.
 const mostLines = 3
 
-// group is news that several workers have in common.
-type group struct {
-	first News
+// resizeGroup is news that several workers have in common.
+type resizeGroup struct {
+	first Resize
 	count int
 }
 
-// lines returns one line for each kind of news, the most frequent first.
-func lines(news []News) []string {
+// resizeLines returns one line for each kind of news, the most frequent first.
+func resizeLines(news []Resize) []string {
 	var order []string
-	groups := map[string]*group{}
+	groups := map[string]*resizeGroup{}
 	for _, n := range news {
 		key := n.kind()
 		if groups[key] == nil {
-			groups[key] = &group{first: n}
+			groups[key] = &resizeGroup{first: n}
 			order = append(order, key)
 		}
 		groups[key].count++
@@ -46,7 +46,7 @@ func lines(news []News) []string {
 }
 
 // kind is equal for news that can share a line. The kubelet's messages have numbers of each node.
-func (n News) kind() string {
+func (n Resize) kind() string {
 	if n.Text == "" {
 		return n.Refused.Reason
 	}
@@ -54,7 +54,7 @@ func (n News) kind() string {
 }
 
 // sentence returns the line of a group. It names one worker.
-func (g *group) sentence() string {
+func (g *resizeGroup) sentence() string {
 	n, who := g.first, g.first.Worker
 	if g.count > 1 {
 		who += " and " + phrase.Count(g.count-1, "more worker")

@@ -1,4 +1,4 @@
-package resize
+package fleet
 
 import (
 	"time"
@@ -8,32 +8,32 @@ import (
 )
 
 const (
-	// settle is how long no further worker may have had news before the user is told, so that a resize
-	// of many workers is one line. most bounds that wait.
-	settle = 3 * time.Second
-	most   = 30 * time.Second
+	// resizeSettle is how long no further worker may have had news before the user is told, so that a resize
+	// of many workers is one line. resizeMost bounds that wait.
+	resizeSettle = 3 * time.Second
+	resizeMost   = 30 * time.Second
 	// deferred is how long the kubelet may put off a resize before that is news.
 	deferred = time.Minute
 )
 
-// Watch follows the limits of workers through the attempts of a run. It is for one goroutine.
-type Watch struct {
-	pods        map[string]known // by uid
-	at          time.Time        // of the latest snapshot
-	news        []News           // that has not been told
-	first, last time.Time        // when the oldest and the newest of it came
+// Resizes follows the limits of workers through the attempts of a run. It is for one goroutine.
+type Resizes struct {
+	pods        map[string]knownSize // by uid
+	at          time.Time            // of the latest snapshot
+	news        []Resize             // that has not been told
+	first, last time.Time            // when the oldest and the newest of it came
 }
 
-// known is what is known of one pod.
-type known struct {
+// knownSize is what is known of one pod.
+type knownSize struct {
 	size    rendezvous.Size
 	refused rendezvous.Refusal // the resize that does not happen; zero: there is none
 	since   time.Time          // since when
 	told    bool
 }
 
-// News is a resize of one worker, or one that does not happen.
-type News struct {
+// Resize is a resize of one worker, or one that does not happen.
+type Resize struct {
 	Worker, Node string
 	Text         string             // what has changed; "": nothing, see Refused
 	Refused      rendezvous.Refusal // the resize that does not happen
@@ -41,20 +41,20 @@ type News struct {
 }
 
 // Detail returns the news without the worker, for the record of the run.
-func (n News) Detail() string {
+func (n Resize) Detail() string {
 	if n.Text != "" {
 		return n.Text
 	}
 	return n.Refused.Reason + ": " + n.Refused.Message
 }
 
-// New returns the Watch of a run that has not begun.
-func New() *Watch { return &Watch{pods: map[string]known{}} }
+// NewResizes returns the Resizes of a run that has not begun.
+func NewResizes() *Resizes { return &Resizes{pods: map[string]knownSize{}} }
 
 // Begin notes the limits with which the ranks of an attempt start. It returns what has changed since
 // the last attempt.
-func (w *Watch) Begin(workers []rendezvous.Worker, now time.Time) []News {
-	var found []News
+func (w *Resizes) Begin(workers []rendezvous.Worker, now time.Time) []Resize {
+	var found []Resize
 	for _, one := range workers {
 		if n, changed := w.changed(one, one.Size, false); changed {
 			found = append(found, n)
@@ -64,15 +64,15 @@ func (w *Watch) Begin(workers []rendezvous.Worker, now time.Time) []News {
 	return found
 }
 
-// Look compares the pods of workers with what is known of them, and returns what is new.
-func (w *Watch) Look(workers []rendezvous.Worker, shot rendezvous.Snapshot, now time.Time) []News {
-	var found []News
+// Look compares the pods of workers with what is knownSize of them, and returns what is new.
+func (w *Resizes) Look(workers []rendezvous.Worker, shot rendezvous.Snapshot, now time.Time) []Resize {
+	var found []Resize
 	if shot.At.After(w.at) {
 		w.at = shot.At
 		exists := w.forget(shot)
 		for _, one := range rendezvous.Renewed(workers, shot) {
 			if !exists[one.UID] {
-				continue // what is known of it is of an earlier time
+				continue // what is knownSize of it is of an earlier time
 			}
 			if n, changed := w.changed(one, one.Size, true); changed {
 				found = append(found, n)
@@ -86,8 +86,8 @@ func (w *Watch) Look(workers []rendezvous.Worker, shot rendezvous.Snapshot, now 
 }
 
 // forget drops the pods that no longer exist, and returns those that do.
-func (w *Watch) forget(shot rendezvous.Snapshot) (exists map[string]bool) {
-	kept, exists := make(map[string]known, len(w.pods)), make(map[string]bool, len(shot.Pods))
+func (w *Resizes) forget(shot rendezvous.Snapshot) (exists map[string]bool) {
+	kept, exists := make(map[string]knownSize, len(w.pods)), make(map[string]bool, len(shot.Pods))
 	for _, pod := range shot.Pods {
 		exists[string(pod.UID)] = true
 		if k, ok := w.pods[string(pod.UID)]; ok {
@@ -99,10 +99,10 @@ func (w *Watch) forget(shot rendezvous.Snapshot) (exists map[string]bool) {
 }
 
 // changed notes the limits of a worker, and reports whether they are others than before.
-func (w *Watch) changed(one rendezvous.Worker, size rendezvous.Size, running bool) (n News, changed bool) {
+func (w *Resizes) changed(one rendezvous.Worker, size rendezvous.Size, running bool) (n Resize, changed bool) {
 	k := w.pods[one.UID]
 	text := size.Changed(k.size)
-	n = News{Worker: one.Name, Node: one.Node, Text: text, keeps: running && size.CPU != k.size.CPU}
+	n = Resize{Worker: one.Name, Node: one.Node, Text: text, keeps: running && size.CPU != k.size.CPU}
 	if size.Known {
 		k.size = size
 		w.pods[one.UID] = k
@@ -112,7 +112,7 @@ func (w *Watch) changed(one rendezvous.Worker, size rendezvous.Size, running boo
 
 // refused notes the resize of a worker that does not happen. A new one begins with another reason or
 // another generation. The message says how busy the node is, so it changes often.
-func (w *Watch) refused(one rendezvous.Worker, now time.Time) {
+func (w *Resizes) refused(one rendezvous.Worker, now time.Time) {
 	k := w.pods[one.UID]
 	switch r := one.Refused; {
 	case r.Reason == k.refused.Reason && r.Generation == k.refused.Generation:
@@ -125,7 +125,7 @@ func (w *Watch) refused(one rendezvous.Worker, now time.Time) {
 
 // overdue returns the resizes that do not happen, once each. One that the kubelet only puts off has
 // some time.
-func (w *Watch) overdue(workers []rendezvous.Worker, now time.Time) (found []News) {
+func (w *Resizes) overdue(workers []rendezvous.Worker, now time.Time) (found []Resize) {
 	for _, one := range workers {
 		k, ok := w.pods[one.UID]
 		if !ok || k.told || k.refused.Reason == "" || k.refused.Brief() && now.Sub(k.since) < deferred {
@@ -133,12 +133,12 @@ func (w *Watch) overdue(workers []rendezvous.Worker, now time.Time) (found []New
 		}
 		k.told = true
 		w.pods[one.UID] = k
-		found = append(found, News{Worker: one.Name, Node: one.Node, Refused: k.refused})
+		found = append(found, Resize{Worker: one.Name, Node: one.Node, Refused: k.refused})
 	}
 	return found
 }
 
-func (w *Watch) add(found []News, now time.Time) {
+func (w *Resizes) add(found []Resize, now time.Time) {
 	if len(found) == 0 {
 		return
 	}
@@ -151,13 +151,13 @@ func (w *Watch) add(found []News, now time.Time) {
 
 // Lines returns what is to be printed now: nothing while more news may follow. At the end of an
 // attempt, over, nothing is held back.
-func (w *Watch) Lines(now time.Time, over bool) []string {
-	if len(w.news) == 0 || !over && now.Sub(w.last) < settle && now.Sub(w.first) < most {
+func (w *Resizes) Lines(now time.Time, over bool) []string {
+	if len(w.news) == 0 || !over && now.Sub(w.last) < resizeSettle && now.Sub(w.first) < resizeMost {
 		return nil
 	}
 	news := w.news
 	w.news = nil
-	return lines(news)
+	return resizeLines(news)
 }
 
 // keeping says what a change of the CPU limit means for ranks that run.
