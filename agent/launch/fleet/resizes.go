@@ -64,7 +64,7 @@ func (w *Resizes) Begin(workers []rendezvous.Worker, now time.Time) []Resize {
 	return found
 }
 
-// Look compares the pods of workers with what is knownSize of them, and returns what is new.
+// Look compares the pods of workers with what is known of them, and returns what is new.
 func (w *Resizes) Look(workers []rendezvous.Worker, shot rendezvous.Snapshot, now time.Time) []Resize {
 	var found []Resize
 	if shot.At.After(w.at) {
@@ -72,7 +72,7 @@ func (w *Resizes) Look(workers []rendezvous.Worker, shot rendezvous.Snapshot, no
 		exists := w.forget(shot)
 		for _, one := range rendezvous.Renewed(workers, shot) {
 			if !exists[one.UID] {
-				continue // what is knownSize of it is of an earlier time
+				continue // the snapshot says nothing about it
 			}
 			if n, changed := w.changed(one, one.Size, true); changed {
 				found = append(found, n)
