@@ -21,9 +21,10 @@ func (s *space) resize(pod, request, limit string) error {
 	return err
 }
 
-// TestWorkerResized resizes one worker in place while a run goes on, and asks for more CPUs than a node has for the
-// other. The launcher tells both and loses no worker. The next attempt has the slots that the pod is annotated with
-// by then. Where kubelets resize nothing, as those of our 1.34, the run goes on and nothing is said about a change.
+// TestWorkerResized asks for more CPUs of a worker than a node has, while a run goes on. The launcher says that the
+// kubelet refuses, and loses no worker. The next attempt has the slots that the other pod is annotated with by then.
+// No resize is applied here: kubelets of nodes without a cgroup for each QoS class, as ours, crash on one
+// (a nil limit in doPodResizeAction, up to 1.37.2). TestClusterResize has those that are applied.
 func TestWorkerResized(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
@@ -38,14 +39,10 @@ func TestWorkerResized(t *testing.T) {
 	log := s.follow("resized-launcher")
 	log.until(2*time.Minute, "attempt 0")
 	before := containerID(s.pod("resized-worker-0"))
-	err := s.resize("resized-worker-0", "10m", "500m")
+	err := s.resize("resized-worker-1", "900", "900")
 	if minorVersion(t) >= 35 {
 		require.NoError(t, err)
-		line := log.until(2*time.Minute, "resized in place")
-		require.Equal(t, "agent: resized-worker-0: the CPU limit is 500m now, not 1 (resized in place); "+
-			"running ranks keep their slots and threads, a restart reads the annotation muster.dev/slots", line)
-		require.NoError(t, s.resize("resized-worker-1", "900", "900"))
-		line = log.until(2*time.Minute, "cannot resize")
+		line := log.until(2*time.Minute, "cannot resize")
 		require.True(t, strings.HasPrefix(line, "agent: cannot resize resized-worker-1 in place (Infeasible): "), line)
 	} else {
 		t.Logf("this cluster resizes nothing: %v", err)
@@ -61,8 +58,6 @@ func TestWorkerResized(t *testing.T) {
 	require.Equal(t, 2, strings.Count(first, "slots=2\n"), end.log)
 	require.Equal(t, 1, strings.Count(second, "slots=1\n"), end.log)
 	require.Equal(t, 1, strings.Count(second, "slots=2\n"), end.log)
-	if minorVersion(t) < 35 {
-		require.NotContains(t, end.log, "resized in place")
-	}
+	require.NotContains(t, end.log, "resized in place")
 	s.requireWorkersDone(j)
 }
