@@ -23,8 +23,9 @@ func (s *space) resize(pod, request, limit string) error {
 
 // TestWorkerResized asks for more CPUs of a worker than a node has, while a run goes on. The launcher says that the
 // kubelet refuses, and loses no worker. The next attempt has the slots that the other pod is annotated with by then.
-// No resize is applied here: kubelets of nodes without a cgroup for each QoS class, as ours, crash on one
-// (a nil limit in doPodResizeAction, up to 1.37.2). TestClusterResize has those that are applied.
+//
+// No resize is applied here. Our nodes have no cgroup for each QoS class. Kubelets of such nodes crash when they apply
+// one: up to 1.37.2, doPodResizeAction reads a nil limit. TestClusterResize has resizes that are applied.
 func TestWorkerResized(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
