@@ -24,6 +24,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -152,6 +153,7 @@ func (r *runner) supervise(working context.Context, a *attempt, name string, job
 		r.begun = a.began
 		r.fleet.Rehearse(working)
 	}
+	r.wg.Go(func() { proc.Settle(working) })
 	return s
 }
 

@@ -3,6 +3,7 @@
 package worker
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/rundir"
 )
 
@@ -42,6 +44,7 @@ func Attach() error {
 	in, out := make(chan error, 1), make(chan error, 1)
 	go func() { in <- pass(c, os.Stdin) }()
 	go func() { out <- deliver(c) }()
+	go proc.Settle(context.Background())
 	select {
 	case err = <-out:
 		return err

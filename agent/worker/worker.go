@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/session"
@@ -131,6 +132,7 @@ func (r *role) run(ctx context.Context, ln *net.UnixListener, signals Signals) (
 	wg.Go(func() { collected <- r.reaper.Run(collect) })
 	wg.Go(func() { served <- r.server.Serve(serve, ln) })
 	wg.Go(func() { Forward(serve, signals.Passed, r.server.Signal) })
+	wg.Go(func() { proc.Settle(serve) })
 
 	code, words := 0, "the job is over"
 	select {

@@ -3,6 +3,9 @@
 // counts memory kills, finds devices, and finds what a stop has to end. A worker (exec/session) and
 // a member (agent/join) use it, each over its own reap.Reaper.
 //
+// A process that waits as long as a job lasts, such as a launcher, releases the pages of its program
+// with [Settle].
+//
 // The two roles differ on purpose in these parts:
 //
 //   - Look-up: a worker searches the PATH of the session ([LookPath]), because sessions

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/shortage"
 )
@@ -95,7 +96,7 @@ func exchange(socket string, frame []byte, fds []int) (Reply, error) {
 	// Not at once: a short command has ended by then, and the runtime has started its threads,
 	// which would bring the pages back.
 	if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(conn), Events: unix.POLLIN}}, 10); n == 0 {
-		rest()
+		proc.ReleasePages()
 	}
 	return readReply(func(b []byte) error { return readFull(conn, b) })
 }

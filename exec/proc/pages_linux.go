@@ -1,4 +1,4 @@
-package rsh
+package proc
 
 import (
 	"bytes"
@@ -7,11 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rest releases the pages of the program's file before the stub waits, perhaps as long as the job
-// lasts. Starting has touched most of these pages. Waiting needs only a few, and they come back
-// from the page cache automatically. Without rest the resident memory of a stub grows with the size
-// of the whole agent. Nothing depends on it, so errors are ignored.
-func rest() {
+// ReleasePages releases the pages of the program's file, before a process waits, perhaps as long as
+// the job lasts. Starting has touched most of these pages, because each package initializes itself.
+// Waiting needs only a few, and they come back from the page cache automatically. Without
+// ReleasePages the resident memory of a waiting process grows with the size of its program. Nothing
+// depends on it, so errors are ignored.
+func ReleasePages() {
 	fd, err := unix.Open("/proc/self/maps", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return
