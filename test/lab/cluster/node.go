@@ -208,7 +208,7 @@ tlsPrivateKeyFile: %q
 clusterDNS: [%s]
 clusterDomain: cluster.local
 resolvConf: %q
-evictionHard: {memory.available: "100Mi", nodefs.available: "1%%", imagefs.available: "1%%"}
+evictionHard: {memory.available: "100Mi", nodefs.available: "200Mi", imagefs.available: "200Mi"}
 imageGCHighThresholdPercent: 100
 featureGates: %s
 `, n.ip, c.socket(n), c.pki("ca.crt"), c.pki(n.name+".crt"), c.pki(n.name+".key"), hostIP, c.nodeDir(n, "resolv.conf"), c.release.kubeletGates)

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/test/lab/cluster/keys"
@@ -32,6 +33,7 @@ func (c cluster) up() error {
 		what string
 		do   func() error
 	}{
+		{"room on the disk", c.room},
 		{"keys and configuration", c.writeConfiguration},
 		{"network " + bridge, func() error { return networkUp(c.dir) }},
 		{"control plane", c.controlPlaneUp},
@@ -44,6 +46,19 @@ func (c cluster) up() error {
 	}
 	c.say.done("Kubernetes %s with %d nodes is up  (%s)", c.release.kubernetes, len(nodes()), seconds(time.Since(begin)))
 	fmt.Fprintf(c.say.out, "\n   export KUBECONFIG=%s\n   kubectl: %s\n", c.kubeconfig(), c.program("kubectl"))
+	return nil
+}
+
+// room refuses a disk that is nearly full. Its kubelets would evict pods and take no new ones, in the middle of a test.
+func (c cluster) room() error {
+	const least = 3e9 // for the images of the tests and for what their pods write
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(c.base, &fs); err != nil {
+		return fmt.Errorf("statfs %s: %w", c.base, err)
+	}
+	if free := float64(fs.Bavail) * float64(fs.Bsize); free < least {
+		return fmt.Errorf("%s has %.1f GB free, and the tests need %.0f GB", c.base, free/1e9, least/1e9)
+	}
 	return nil
 }
 
