@@ -36,10 +36,12 @@ const (
 	bornFor    = 20 * time.Millisecond
 	youngFor   = 100 * time.Millisecond
 	youngPause = 50 * time.Millisecond
-	// busyPause and busyShare apply while the machine is overloaded: workers that share it would
-	// slow down each other's launch.
-	busyPause = 20 * time.Millisecond
-	busyShare = 200
+	// busyPause and busyShare apply while the machine runs busyThreads for each processor: workers
+	// that share it would slow down each other's launch. With more threads they grow in proportion,
+	// since ranks live longer in the same proportion.
+	busyThreads = 2
+	busyPause   = 20 * time.Millisecond
+	busyShare   = 200
 	// mostPause limits every pause. A worker that has to wait for a processor starts its rounds
 	// late and needs long for them, which makes pauses longer. But a rank must not live and end
 	// between two rounds.
@@ -76,10 +78,11 @@ func (o *observer) hunt(ctx context.Context) {
 		}
 		at := time.Now()
 		late := at.Sub(began) - pause
+		over := h.overload()
 		if at.After(deep) {
 			h.daemons = map[int]string{}
 			h.below(os.Getpid(), "", 0)
-			deep = time.Now().Add(min(mostPause, max(deepPause, deepShare*time.Since(at), 4*late)))
+			deep = time.Now().Add(min(mostPause, max(scale(over, max(deepPause, deepShare*time.Since(at))), 4*late)))
 		}
 		found := time.Now()
 		h.ranks()
@@ -87,29 +90,38 @@ func (o *observer) hunt(ctx context.Context) {
 		if len(h.daemons) == 0 {
 			pause = time.Until(deep)
 		}
-		if h.isBusy() {
-			pause = max(pause, busyPause, busyShare*time.Since(at))
+		if over > 1 {
+			pause = max(pause, scale(over, max(busyPause, busyShare*time.Since(at))))
 		}
 		pause = min(pause, mostPause)
-		if time.Since(looked) > between {
+		if time.Since(looked) > min(scale(over, between), o.longestLook()) {
 			o.lookOnce()
 			looked, between = time.Now(), min(2*between, o.longestLook())
 		}
 	}
 }
 
-// isBusy reports whether the machine runs more than twice as many threads as it has processors.
-func (h *hunter) isBusy() bool {
+// overload returns how many threads the machine runs, over busyThreads for each processor; 0: not
+// known.
+func (h *hunter) overload() float64 {
 	if reap.ReadFile("/proc/loadavg", &h.buf) != nil {
-		return false
+		return 0
 	}
 	fields := bytes.Fields(h.buf.Bytes())
 	if len(fields) < 4 {
-		return false
+		return 0
 	}
 	running, _, _ := bytes.Cut(fields[3], []byte("/"))
 	n, err := strconv.Atoi(string(running))
-	return err == nil && n > 2*runtime.NumCPU()
+	if err != nil {
+		return 0
+	}
+	return float64(n) / float64(busyThreads*runtime.NumCPU())
+}
+
+// scale makes a pause of an overloaded machine longer.
+func scale(over float64, pause time.Duration) time.Duration {
+	return time.Duration(max(1, over) * float64(pause))
 }
 
 // starting reports whether a running session may start daemons, and the launcher wants reports.
