@@ -10,7 +10,7 @@ import (
 )
 
 var pairTable = []Check{
-	{"connect", OfPair, "Every pair of workers connects on the job's network interface. Beyond 64 workers, a sample of pairs.", "two workers that listen", "allow all ports between the job's pods (NetworkPolicy, firewall), or replace the worker"},
+	{"connect", OfPair, "Every pair of workers connects on the job's network interface. Beyond 16 workers, every pair of nodes and a sample of workers; beyond 64 nodes, the sample.", "two workers that listen", "allow all ports between the job's pods (NetworkPolicy, firewall), or replace the worker"},
 	{"round-trip", OfPair, "No worker's round trips are much longer than those of the others.", "four workers", "look at the network of this node, or replace the worker"},
 	{"throughput", OfPair, "No worker's short transfers are much slower than those of the others.", "four workers in pods of their own", "look at the network of this node, or replace the worker"},
 }

@@ -32,7 +32,7 @@ const (
 	connectTime = time.Second // for one pair
 	dialTime    = 8 * time.Second
 	sendTime    = 50 * time.Millisecond // a transfer, of at most sendBytes
-	sendBytes   = 4 << 20
+	sendBytes   = 2 << 20
 )
 
 // mostAsked bounds the number of workers that are asked at a time.
@@ -253,13 +253,22 @@ func (l *look) network(ctx context.Context) {
 // measure connects the pairs that the seed chooses, and lets them send to each other.
 func (l *look) measure(ctx context.Context) []check.Pair {
 	if l.fake() {
-		return l.dial(ctx, pairing(l.ports, l.fresh, l.q.Seed, allPairsHere), wire.AskDialRecord{})
+		return l.dial(ctx, pairing(l.ports, l.nodesOf(), l.fresh, l.q.Seed, allNodesHere), wire.AskDialRecord{})
 	}
-	pairs := l.dial(ctx, pairing(l.ports, l.fresh, l.q.Seed, allPairs), wire.AskDialRecord{})
+	pairs := l.dial(ctx, pairing(l.ports, l.nodesOf(), l.fresh, l.q.Seed, allNodes), wire.AskDialRecord{})
 	for _, round := range rounds(l.ports, l.fresh, l.q.Seed) {
 		pairs = append(pairs, l.dial(ctx, round, wire.AskDialRecord{Bytes: sendBytes, TransferMillis: sendTime.Milliseconds()})...)
 	}
 	return merge(pairs)
+}
+
+// nodesOf returns the node of each subject.
+func (l *look) nodesOf() []string {
+	nodes := make([]string, len(l.q.Subjects))
+	for i, s := range l.q.Subjects {
+		nodes[i] = s.Worker.Node
+	}
+	return nodes
 }
 
 // fake reports whether the network of the workers is the memory of one machine.
