@@ -131,8 +131,17 @@ func (l *Log) Reasons(waiting []rendezvous.Line) {
 			l.pods.reasons = map[string]rendezvous.Code{}
 		}
 		l.pods.reasons[w.Name] = w.Reason.Code
-		l.Worker(event.Waiting, w.Name, "", w.Reason.Brief)
+		l.WorkerAt(waitsSince(w.Reason), event.Waiting, w.Name, "", w.Reason.Brief)
 	}
+}
+
+// waitsSince returns when the wait for a node began, and for other reasons the time when they are
+// seen. A launcher may see the reason only in the second in which it ends.
+func waitsSince(r rendezvous.Reason) time.Time {
+	if now := time.Now(); r.Since.IsZero() || r.Since.After(now) || r.Code != rendezvous.Unschedulable && r.Code != rendezvous.SchedulingGated {
+		return now
+	}
+	return r.Since
 }
 
 // mostDetail is the length of a detail in bytes. Longer ones are cut.

@@ -362,16 +362,3 @@ func TestPods(t *testing.T) {
 	}
 	require.Equal(t, []string{"10 pod-created ", "11 pod-scheduled n", "12 image-pulling n", "20 image-pulled n", "21 container-started n", "30 container-started n"}, got)
 }
-
-// TestReasons checks that unusual reasons are noted when they change.
-func TestReasons(t *testing.T) {
-	l := open(t, t.TempDir(), "a")
-	for _, code := range []rendezvous.Code{rendezvous.Pending, rendezvous.Unschedulable, rendezvous.Unschedulable, rendezvous.ImagePull} {
-		l.Reasons([]rendezvous.Line{{Reason: rendezvous.Reason{Code: rendezvous.Missing}}, {Name: "w-0", Reason: rendezvous.Reason{Code: code, Brief: string(code)}}})
-	}
-	var got []string
-	for _, e := range read(t, l) {
-		got = append(got, e.Detail)
-	}
-	require.Equal(t, []string{"Unschedulable", "ImagePull"}, got)
-}
