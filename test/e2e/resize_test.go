@@ -21,8 +21,9 @@ func (s *space) resize(pod, request, limit string) error {
 	return err
 }
 
-// TestWorkerResized asks for more CPUs of a worker than a node has, while a run goes on. The launcher says that the
-// kubelet refuses, and loses no worker. The next attempt has the slots that the other pod is annotated with by then.
+// TestWorkerResized asks for more CPUs of a worker than its node has left, while a run goes on. The launcher says that
+// the kubelet defers it, and loses no worker. The next attempt has the slots that the other pod is annotated with by
+// then. A request that no node can ever meet does not come that far: the API server refuses it.
 //
 // No resize is applied here. Our nodes have no cgroup for each QoS class. Kubelets of such nodes crash when they apply
 // one: up to 1.37.2, doPodResizeAction reads a nil limit. TestClusterResize has resizes that are applied.
@@ -33,18 +34,23 @@ func TestWorkerResized(t *testing.T) {
 		command: []string{"sh", "-c", `agent hosts; echo "attempt $MUSTER_ATTEMPT"; [ $MUSTER_ATTEMPT = 0 ] || exit 0; until [ -e /tmp/go ]; do sleep 0.2; done; exit 3`},
 		edit: func(pod *corev1.Pod) {
 			if isWorker(pod) {
+				pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}
 				pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+				pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "node1"}
 			}
 		}}
 	s.start(j)
 	log := s.follow("resized-launcher")
 	log.until(2*time.Minute, "attempt 0")
 	before := containerID(s.pod("resized-worker-0"))
-	err := s.resize("resized-worker-1", "900", "900")
+	all := s.kubectl("get", "node", "node1", "-o", "jsonpath={.status.allocatable.cpu}")
+	err := s.resize("resized-worker-1", all, all)
 	if minorVersion(t) >= 35 {
 		require.NoError(t, err)
-		line := log.until(2*time.Minute, "cannot resize")
-		require.True(t, strings.HasPrefix(line, "agent: cannot resize resized-worker-1 in place (Infeasible): "), line)
+		line := log.until(3*time.Minute, "the resize of resized-worker-1 has waited")
+		require.True(t, strings.HasPrefix(line, "agent: the resize of resized-worker-1 has waited for 1m (Deferred): "), line)
+		// Otherwise the kubelet would apply it when the other worker has ended.
+		require.NoError(t, s.resize("resized-worker-1", "10m", "1"))
 	} else {
 		t.Logf("this cluster resizes nothing: %v", err)
 	}
