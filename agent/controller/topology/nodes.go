@@ -28,11 +28,12 @@ type node struct {
 	at     time.Time
 }
 
-func (n *nodes) known(name string, now time.Time) (labels map[string]string, known bool) {
+// known returns the labels of a node if they were read in the last nodeAge, and not before since.
+func (n *nodes) known(name string, now, since time.Time) (labels map[string]string, known bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	one, known := n.all[name]
-	return one.labels, known && now.Sub(one.at) < nodeAge
+	return one.labels, known && now.Sub(one.at) < nodeAge && !one.at.Before(since)
 }
 
 // keep remembers the labels of a node. It forgets all nodes when it knows too many.

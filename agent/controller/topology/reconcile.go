@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -70,7 +71,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if len(keys) == 0 || !metav1.IsControlledBy(pod, job) {
 		return reconcile.Result{}, nil
 	}
-	err := r.locate(ctx, pod, keys)
+	err := r.locate(ctx, pod, keys, labeledBy(job))
 	if apierrors.IsForbidden(err) {
 		if r.nodes.refuse(r.Clock.Now()) {
 			r.Events.Eventf(job, nil, corev1.EventTypeWarning, r.Reason, "Reconcile", "ranks are ordered by the number of their pods, not by topology: %v", err)
@@ -99,6 +100,15 @@ func keysOf(job *v1alpha1.LaunchJob) (keys []string) {
 	return keys
 }
 
+// labeledBy returns when at the earliest the labels of nodes are those that the job means. Users label
+// their nodes, and then create a job that names the labels. Kubernetes has whole seconds.
+func labeledBy(job *v1alpha1.LaunchJob) time.Time {
+	if len(job.Spec.TopologyKeys) == 0 {
+		return time.Time{}
+	}
+	return job.CreationTimestamp.Add(time.Second)
+}
+
 // lacks reports whether the pod is a worker on a node, and its topology was not written yet.
 func lacks(pod *corev1.Pod) bool {
 	_, has := pod.Annotations[names.AnnotationTopology]
@@ -107,8 +117,8 @@ func lacks(pod *corev1.Pod) bool {
 }
 
 // locate copies the labels of a pod's node to the pod, unless there is nothing to copy.
-func (r *Reconciler) locate(ctx context.Context, pod *corev1.Pod, keys []string) error {
-	labels, err := r.labelsOf(ctx, pod.Spec.NodeName)
+func (r *Reconciler) locate(ctx context.Context, pod *corev1.Pod, keys []string, since time.Time) error {
+	labels, err := r.labelsOf(ctx, pod.Spec.NodeName, since)
 	if err != nil {
 		return fmt.Errorf("read node %s: %w", pod.Spec.NodeName, err)
 	}
@@ -134,9 +144,9 @@ func isCarried(pod *corev1.Pod, labels map[string]string, keys []string) bool {
 	return !slices.ContainsFunc(keys, func(key string) bool { return labels[key] != "" && pod.Labels[key] != labels[key] })
 }
 
-// labelsOf returns the labels of a node; none if it does not exist anymore.
-func (r *Reconciler) labelsOf(ctx context.Context, name string) (map[string]string, error) {
-	if labels, known := r.nodes.known(name, r.Clock.Now()); known {
+// labelsOf returns the labels of a node, read not before since; none if it does not exist anymore.
+func (r *Reconciler) labelsOf(ctx context.Context, name string, since time.Time) (map[string]string, error) {
+	if labels, known := r.nodes.known(name, r.Clock.Now(), since); known {
 		return labels, nil
 	}
 	have := &metav1.PartialObjectMetadata{}

@@ -131,6 +131,28 @@ func TestTopologyOfTheNodeIsOnThePod(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestLabelsOfANewJob checks that a job that names labels gets those that its nodes had when it was created, although
+// the nodes were read for another job shortly before.
+func TestLabelsOfANewJob(t *testing.T) {
+	old, job := aJob(), aJob()
+	job.Name, job.UID, job.Spec.TopologyKeys = "new", "u-2", []v1alpha1.TopologyKey{"late"}
+	before, pod, second := aWorker(old, 0, 2), aWorker(job, 1, 2), aWorker(job, 2, 2)
+	w := newWorld(t, old, before, pod, second)
+	job.CreationTimestamp = metav1.NewTime(w.clock.Now().Add(5 * time.Second).Truncate(time.Second))
+	require.NoError(t, w.Client.Create(t.Context(), job))
+	require.Empty(t, w.after(before))
+	require.Equal(t, 1, w.reads)
+
+	w.clock.SetTime(w.clock.Now().Add(10 * time.Second))
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n2"}}
+	require.NoError(t, w.Client.Get(t.Context(), client.ObjectKeyFromObject(node), node))
+	node.Labels = map[string]string{"late": "x"}
+	require.NoError(t, w.Client.Update(t.Context(), node))
+	require.Equal(t, "late=x", w.after(pod))
+	require.Equal(t, "late=x", w.after(second))
+	require.Equal(t, 2, w.reads, "once for all pods of the job")
+}
+
 // TestOnlyPodsThatNeedIt checks which pods are left alone.
 func TestOnlyPodsThatNeedIt(t *testing.T) {
 	for name, tc := range map[string]struct {
