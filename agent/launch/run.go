@@ -250,6 +250,10 @@ func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, erro
 
 // findCluster makes the fleet of a cluster.
 func (r *runner) findCluster(ctx, working context.Context) error {
+	byNetwork, err := fleet.NewNetwork(r.cfg)
+	if err != nil {
+		return err
+	}
 	k, err := fleet.NewKube(r.cfg, r.agent, build.Version())
 	if err != nil {
 		return err
@@ -266,10 +270,19 @@ func (r *runner) findCluster(ctx, working context.Context) error {
 		return err
 	}
 	r.container = k.Container
-	r.links = fleet.NewLinks(k, k.Gate, r.hello(epoch), r.cfg.Lease, r.log, r.tally)
+	hello := r.hello(epoch)
+	var ways fleet.Dialers = k
+	gate := k.Gate
+	if byNetwork != nil {
+		if err := byNetwork.Over(k, k.Gate, hello, r.log); err != nil {
+			return err
+		}
+		ways, gate = byNetwork, nil
+	}
+	r.links = fleet.NewLinks(ways, gate, hello, r.cfg.Lease, r.log, r.tally)
 	r.links.Voice, r.links.Record = r.voice, r.record
 	r.exporter.Measure("output", r.links.Sample)
-	c := fleet.NewCluster(fleet.Cluster{Config: r.cfg, Kube: k, Links: r.links, Record: r.record, Fit: r.fit, Voice: r.voice, Stderr: r.streams.Err, Signals: r.signals, Seats: r.seats})
+	c := fleet.NewCluster(fleet.Cluster{Config: r.cfg, Kube: k, Network: byNetwork, Links: r.links, Record: r.record, Fit: r.fit, Voice: r.voice, Stderr: r.streams.Err, Signals: r.signals, Seats: r.seats})
 	r.wg.Go(func() { c.Watch(working) })
 	r.fleet = c
 	return nil
@@ -277,12 +290,12 @@ func (r *runner) findCluster(ctx, working context.Context) error {
 
 // startFakes makes the fleet of fake workers.
 func (r *runner) startFakes(_, _ context.Context) error {
-	f, err := fleet.StartFakes(r.reaper, r.cfg, fleet.FakePlace{Dir: r.place.Dir, Agent: r.agent, Run: r.id}, r.record)
+	hello := r.hello(wire.Epoch{Created: time.Now().UnixNano(), UID: r.id})
+	f, err := fleet.StartFakes(r.reaper, r.cfg, hello, fleet.FakePlace{Dir: r.place.Dir, Agent: r.agent, Run: r.id}, r.record)
 	if err != nil {
 		return err
 	}
-	epoch := wire.Epoch{Created: time.Now().UnixNano(), UID: r.id}
-	r.links = fleet.NewLinks(f, nil, r.hello(epoch), fleet.FakeLease(r.cfg), r.log, r.tally)
+	r.links = fleet.NewLinks(f, nil, hello, fleet.FakeLease(r.cfg), r.log, r.tally)
 	r.links.Voice, r.links.Record = r.voice, r.record
 	r.exporter.Measure("output", r.links.Sample)
 	f.Links, f.Voice, f.Signals, f.Seats = r.links, r.voice, r.signals, r.seats

@@ -70,6 +70,9 @@ func workers() []Setting {
 		{Name: "namespace", First: true, Short: "n", Kind: Text, Run: Use{which, "namespace of the workers (default: the launcher's)", ""}},
 		{Name: "container", Kind: Text, Run: Use{which, "container of the workers (default: kubectl's default, else the only one)", ""}},
 		{Name: "worker-agent", Kind: Text, Run: Use{which, "run the agent at `PATH` on the workers (default: same as here)", ""}},
+		{Name: "transport", Kind: Text, Run: Use{which, "reach workers by `WAY`: exec (pods/exec), network (TCP to the pod, needs --key-file; exec if that fails), or auto (network if there is a key)", "exec"}},
+		{Name: "key-file", Kind: Text, Run: Use{which, "launcher's key of the job, which agent keygen writes to `FILE`", ""}},
+		{Name: "worker-port", Kind: Number, Run: Use{which, "TCP port `N` of workers for --transport=network", "9378"}},
 		{Name: "kubeconfig", Kind: Text, Run: Use{which, "read kubeconfig `FILE` (default: the pod's service account)", ""}},
 		{Name: "context", Kind: Text, Run: Use{which, "kubeconfig context", ""}},
 	}

@@ -27,7 +27,8 @@ func TestDeafWorkerEnds(t *testing.T) {
 	defer os.RemoveAll(dir)
 	ln, err := rundir.Listen(filepath.Join(dir, names.WorkerSocket))
 	require.NoError(t, err)
-	r := newRole(Config{Grace: 5 * time.Second, Log: slog.New(slog.DiscardHandler)}, dir, "")
+	r, err := newRole(Config{Grace: 5 * time.Second, Log: slog.New(slog.DiscardHandler)}, dir, "")
+	require.NoError(t, err)
 	type end struct {
 		code  int
 		words string

@@ -39,7 +39,10 @@ type Config struct {
 	GraceGiven bool
 	// TerminationLog is the path for the last words. It may be missing or not writable.
 	TerminationLog string
-	Log            *slog.Logger
+	// KeyFile is the path of the worker's key of the job, and Listen the address for launchers that
+	// connect by network. Without a key, the worker does not listen.
+	KeyFile, Listen string
+	Log             *slog.Logger
 }
 
 // Run is the worker role. It returns the exit code, and an error if the worker could not start or
@@ -71,7 +74,10 @@ func Run(ctx context.Context, cfg Config) (int, error) {
 	if err != nil {
 		return names.ExitUsage, err
 	}
-	w := newRole(cfg, dir, temp)
+	w, err := newRole(cfg, dir, temp)
+	if err != nil {
+		return names.ExitUsage, err
+	}
 	cfg.Log.Info("awaiting a launcher", "socket", path, "version", cfg.Version)
 	code, words, err := w.run(ctx, ln, signals)
 	if cerr := rundir.Clear(dir); cerr != nil {
@@ -89,19 +95,24 @@ type role struct {
 	server *session.Server
 }
 
-func newRole(cfg Config, dir, temp string) *role {
+func newRole(cfg Config, dir, temp string) (*role, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
 		cwd = "/"
 	}
+	env, instance := Environment(os.Environ(), dir, temp), wire.NewID()
+	outside, err := cfg.listenNetwork(dir, env, instance)
+	if err != nil {
+		return nil, err
+	}
 	r := &role{cfg: cfg, reaper: reap.New()}
 	r.server = session.New(session.Config{
-		Job: cfg.Job, Version: cfg.Version, Slots: cfg.Slots, Env: Environment(os.Environ(), dir, temp), Dir: cwd,
+		Job: cfg.Job, Version: cfg.Version, Slots: cfg.Slots, Env: env, Dir: cwd, Instance: instance, Network: outside,
 		SpoolDirs: rundir.SpillDirs(dir), PythonDir: layStacks(cfg, dir), Reaper: r.reaper, OOMScore: RankOOMScore(), Log: cfg.Log, Await: cfg.Await,
 		OnPodGrace: cfg.warnOfGrace,
 	})
 	r.reaper.OnOrphan = r.server.Orphaned
-	return r
+	return r, nil
 }
 
 // layStacks writes the module by which Python ranks report their stacks. If it fails, stacks lack

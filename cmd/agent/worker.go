@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -35,6 +36,9 @@ Flags:
                      launcher connects); a --grace given to the launcher takes precedence
   --slots N          report N slots to the launcher (MUSTER_SLOTS; default 0: the launcher decides)
   --job NAME         refuse launchers of other jobs (MUSTER_JOB)
+  --key-file FILE    also accept launchers that connect by network and hold the other key of
+                     the pair, see agent keygen (MUSTER_KEY_FILE; default: none are accepted)
+  --listen ADDRESS   listen for them at ADDRESS (MUSTER_LISTEN; default :9378)
   -v                 log more; MUSTER_LOG_FORMAT=json makes each line JSON
 
 Exit codes: 0 the job has ended, or the worker was stopped while idle; 70 launchers can no longer
@@ -45,6 +49,7 @@ func runWorker(args []string) int {
 	cfg := worker.Config{
 		Job: os.Getenv(names.EnvJob), Version: build.Version(), TerminationLog: names.TerminationLog,
 		Await: time.Hour, Grace: names.DefaultGrace,
+		KeyFile: os.Getenv(names.EnvKeyFile), Listen: cmp.Or(os.Getenv(names.EnvListen), ":"+strconv.Itoa(names.NetworkPort)),
 	}
 	err := failure.UnknownVariable("agent worker", os.Environ(), settings.Known())
 	if slots := os.Getenv(names.EnvSlots); slots != "" && err == nil {
@@ -57,6 +62,8 @@ func runWorker(args []string) int {
 	fs.DurationVar(&cfg.Grace, "grace", cfg.Grace, "")
 	fs.IntVar(&cfg.Slots, "slots", cfg.Slots, "")
 	fs.StringVar(&cfg.Job, "job", cfg.Job, "")
+	fs.StringVar(&cfg.KeyFile, "key-file", cfg.KeyFile, "")
+	fs.StringVar(&cfg.Listen, "listen", cfg.Listen, "")
 	verbose := fs.Bool("v", false, "")
 	if code, ok := parse(fs, workerHelp, args, 0, 0); !ok {
 		return code

@@ -34,6 +34,11 @@ const (
 	EnvFake = "MUSTER_FAKE_WORKER"
 	// EnvToken is the token of a job without a launcher. The user's processes do not get it.
 	EnvToken = "MUSTER_TOKEN"
+	// EnvKeyFile is the path of the launcher's or the worker's key of the job, for connections by the
+	// pod network.
+	EnvKeyFile = "MUSTER_KEY_FILE"
+	// EnvListen is the address where a worker with a key listens.
+	EnvListen = "MUSTER_LISTEN"
 	// EnvPodIndex is the index of the pod, which the downward API takes from LabelPodIndex of
 	// StatefulSets.
 	EnvPodIndex = "MUSTER_POD_INDEX"
@@ -71,7 +76,14 @@ const (
 	// WorkerSocket and BrokerSocket are file names in the private directory.
 	WorkerSocket = "worker.sock"
 	BrokerSocket = "broker.sock"
+	// NetworkAddress is the file in the private directory with the address where a worker listens
+	// for launchers by network.
+	NetworkAddress = "network.addr"
 )
 
-// JoinPort is the default port of rank 0 in a job without a launcher.
-const JoinPort = 9377
+// JoinPort is the default port of rank 0 in a job without a launcher. NetworkPort is the default
+// port of workers for launchers that connect by the pod network.
+const (
+	JoinPort    = 9377
+	NetworkPort = 9378
+)

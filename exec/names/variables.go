@@ -4,7 +4,7 @@ package names
 // agent/settings. Our programs, the processes that they start, or our tests and tools read them.
 func Variables() []string {
 	flags := []string{"MUSTER_EXPLAIN", "MUSTER_FORMAT"} // of env and hosts
-	told := []string{EnvConfig, EnvPodUID, EnvPodName, EnvPodIP, EnvPodIndex, EnvDir, EnvToken, "MUSTER_MPI_DIR", "MUSTER_TERMINATION_LOG", "MUSTER_NAMESPACES", "MUSTER_AGENT_IMAGE"}
+	told := []string{EnvConfig, EnvPodUID, EnvPodName, EnvPodIP, EnvPodIndex, EnvDir, EnvListen, EnvToken, "MUSTER_MPI_DIR", "MUSTER_TERMINATION_LOG", "MUSTER_NAMESPACES", "MUSTER_AGENT_IMAGE"}
 	ranks := []string{EnvBroker, EnvSession, EnvWorker, EnvFake, EnvAttempt, "MUSTER_RUN", "MUSTER_ADDRESSES", "MUSTER_ROLE", "MUSTER_ROLE_INDEX", "MUSTER_PLUGIN_COOKIE", EnvTraceParent}
 	return append(append(append(flags, told...), ranks...), TestVariables()...)
 }

@@ -205,3 +205,11 @@ func (s *Server) checkDescent(pid int) error {
 	}
 	return nil
 }
+
+// checkProof returns a *refusal unless HELLO comes from the launcher of the connection's proof.
+func (s *Server) checkProof(h wire.HelloRecord, job string, epoch wire.Epoch) error {
+	if h.Epoch != epoch || h.Job != job {
+		return s.refuse(wire.RefusePeer, "the launcher has proved to be another one than it says: %s of job %q", epoch, job)
+	}
+	return nil
+}

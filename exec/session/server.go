@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -25,9 +26,11 @@ import (
 type Config struct {
 	Job     string // launchers of other jobs are refused; empty: accept any
 	Version string
-	Slots   int
-	Env     []string // the sessions' environment, before their own additions
-	Dir     string   // the sessions' default working directory
+	// Instance names this server in WELCOME; default: a new id.
+	Instance string
+	Slots    int
+	Env      []string // the sessions' environment, before their own additions
+	Dir      string   // the sessions' default working directory
 	// SpoolDirs are the directories for spill files, tried in this order; none: memory only.
 	SpoolDirs []string
 	SpoolSize int64 // 256 MiB: most bytes of all spill files
@@ -51,6 +54,15 @@ type Config struct {
 	// Await is how long to wait for a launcher; 0: forever. If the lease of a launcher that has
 	// connected is longer, the lease applies.
 	Await time.Duration
+	// Network is another source of launchers besides the socket; nil: none.
+	Network Network
+}
+
+// Network accepts connections whose far end has proved that it is a launcher.
+type Network interface {
+	// Serve calls take for each connection, in a goroutine of its own, with the job and the epoch that
+	// its far end has proved. It returns when ctx has ended and each take has returned.
+	Serve(ctx context.Context, take func(nc net.Conn, job string, epoch wire.Epoch)) error
 }
 
 // Outcome says why the Server's work is over.
@@ -114,7 +126,7 @@ func New(cfg Config) *Server {
 	}
 	s := &Server{
 		cfg:      cfg,
-		instance: wire.NewID(),
+		instance: cmp.Or(cfg.Instance, wire.NewID()),
 		limits:   flow.Limits{Floor: 128 << 10, Stream: 1 << 20, Memory: flow.NewBudget(64 << 20)},
 		outcome:  make(chan Outcome, 1),
 		nudge:    make(chan struct{}, 1),
@@ -205,6 +217,12 @@ func (s *Server) Serve(ctx context.Context, ln *net.UnixListener) error {
 		}
 	})
 	defer stop()
+	if s.cfg.Network != nil {
+		s.wg.Go(func() {
+			// Its own log has the error, and launchers can still connect to the socket.
+			_ = s.cfg.Network.Serve(ctx, func(nc net.Conn, job string, epoch wire.Epoch) { s.serveProved(ctx, nc, job, epoch) })
+		})
+	}
 	err := shortage.Accept(ctx, ln, func(nc net.Conn) {
 		s.wg.Go(func() { s.serveConn(ctx, nc.(*net.UnixConn)) })
 	}, s.acceptTrouble)
@@ -230,16 +248,27 @@ func (s *Server) acceptTrouble(err error) {
 	s.cfg.Log.Info("accepting connections again")
 }
 
-// serveConn serves one connection from its HELLO to its end.
+// serveConn serves one connection of the socket, from its HELLO to its end.
 func (s *Server) serveConn(ctx context.Context, nc *net.UnixConn) {
-	defer nc.Close()
-	stop := context.AfterFunc(ctx, func() { nc.Close() })
-	defer stop()
 	pid, err := checkPeer(nc)
 	if err != nil {
+		nc.Close()
 		s.cfg.Log.Warn("refused a connection", "err", err)
 		return
 	}
+	s.serveLauncher(ctx, nc, func(wire.HelloRecord) error { return s.checkDescent(pid) })
+}
+
+// serveProved serves one connection of the network, from its HELLO to its end.
+func (s *Server) serveProved(ctx context.Context, nc net.Conn, job string, epoch wire.Epoch) {
+	s.serveLauncher(ctx, nc, func(h wire.HelloRecord) error { return s.checkProof(h, job, epoch) })
+}
+
+// serveLauncher serves a connection whose HELLO check accepts.
+func (s *Server) serveLauncher(ctx context.Context, nc net.Conn, check func(wire.HelloRecord) error) {
+	defer nc.Close()
+	stop := context.AfterFunc(ctx, func() { nc.Close() })
+	defer stop()
 	c := newConn(s, nc)
 	hello, err := c.readHello()
 	if err != nil {
@@ -251,7 +280,7 @@ func (s *Server) serveConn(ctx context.Context, nc *net.UnixConn) {
 		return
 	}
 	var welcome wire.WelcomeRecord
-	if err = s.checkDescent(pid); err == nil {
+	if err = check(hello); err == nil {
 		welcome, err = s.admit(ctx, c, hello)
 	}
 	if err != nil {

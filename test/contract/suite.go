@@ -28,8 +28,10 @@ import (
 )
 
 // Way makes dialers to a worker's socket. Cut breaks every open connection, as a network would. Refuse answers 403
-// to every new connection for the given time; it is nil if the way has no such answer.
+// to every new connection for the given time; it is nil if the way has no such answer. Worker changes the worker's
+// configuration before it starts; nil changes nothing.
 type Way struct {
+	Worker func(*session.Config)
 	Dialer func(t testing.TB, w *Worker) link.Dialer
 	Cut    func()
 	Refuse func(time.Duration)
@@ -61,7 +63,7 @@ func Suite(t *testing.T, way func(t testing.TB) Way) {
 }
 
 func open(t testing.TB, way Way) (*Worker, *link.Link) {
-	w := NewWorker(t, nil)
+	w := NewWorker(t, way.Worker)
 	return w, NewLink(t, way.Dialer(t, w), nil)
 }
 

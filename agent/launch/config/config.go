@@ -45,6 +45,9 @@ type Selection struct {
 	Context       string   `flag:"context"`      // kubeconfig context
 	Container     string   `flag:"container"`    // container of the worker pods; "": detected
 	WorkerAgent   string   `flag:"worker-agent"` // path of the agent in the workers; "": our own path
+	Transport     string   `flag:"transport"`    // exec, network or auto: how to reach workers
+	KeyFile       string   `flag:"key-file"`     // path of the launcher's key; "": none
+	WorkerPort    int      `flag:"worker-port"`  // TCP port of workers for launchers that connect by network
 	// TopologyKeys are the node labels for the order of ranks, from coarse to fine; none: the default.
 	TopologyKeys []string `flag:"topology-keys"`
 }

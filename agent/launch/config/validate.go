@@ -50,6 +50,9 @@ func (c Config) ValidateHosts() error {
 	if err := c.validateTopology(); err != nil {
 		return err
 	}
+	if err := c.validateTransport(); err != nil {
+		return err
+	}
 	if c.IsFake() {
 		return c.validateFake()
 	}

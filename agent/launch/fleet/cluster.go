@@ -24,6 +24,7 @@ import (
 type Cluster struct {
 	Config  config.Config
 	Kube    *Kube
+	Network *Network // nil: workers are reached by exec
 	feed    *feed
 	Links   *Links
 	Record  *record.Log                                                                  // nil: record nothing
@@ -72,6 +73,9 @@ func (c *Cluster) await(working context.Context, v *Vacancies) ([]rendezvous.Wor
 	}
 	workers, err := w.await(working)
 	c.shot, c.waiter = w.shot, w
+	if err == nil {
+		c.Network.Say(c.Voice, workers)
+	}
 	return workers, err
 }
 

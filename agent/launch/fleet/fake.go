@@ -27,9 +27,9 @@ import (
 	"github.com/musterhq/muster/agent/launch/record"
 	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/exec/link"
-	"github.com/musterhq/muster/exec/local"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
 )
 
@@ -67,6 +67,7 @@ type Fakes struct {
 	reaper  *reap.Reaper
 	faults  []config.Fault
 	place   FakePlace
+	network *Network // nil: links use the workers' sockets
 	record  *record.Log
 	Links   *Links // to the workers
 	Voice   *console.Voice
@@ -110,8 +111,8 @@ func ListFakes(_ context.Context, cfg config.Config, _, _ string) ([]rendezvous.
 }
 
 // StartFakes starts cfg.Fake workers below the run's directory. Each has its own directory, TMPDIR
-// and log.
-func StartFakes(r *reap.Reaper, cfg config.Config, place FakePlace, log *record.Log) (*Fakes, error) {
+// and log. hello is the first message to each worker.
+func StartFakes(r *reap.Reaper, cfg config.Config, hello wire.HelloRecord, place FakePlace, log *record.Log) (*Fakes, error) {
 	list, err := static(cfg.Fakes())
 	if err != nil {
 		return nil, err
@@ -121,6 +122,9 @@ func StartFakes(r *reap.Reaper, cfg config.Config, place FakePlace, log *record.
 		return nil, err
 	}
 	f := &Fakes{cfg: cfg, reaper: r, faults: faults, place: place, record: log}
+	if err := f.listen(hello); err != nil {
+		return nil, err
+	}
 	for i, w := range list {
 		one, err := f.start(i, w)
 		if err != nil {
@@ -133,16 +137,17 @@ func StartFakes(r *reap.Reaper, cfg config.Config, place FakePlace, log *record.
 
 // start starts worker i and creates its dialer.
 func (f *Fakes) start(i int, w rendezvous.Worker) (*fakeWorker, error) {
-	one, err := startFake(f.reaper, f.cfg, FakeDir(f.place.Dir, i), f.place.Agent, f.place.Run, w)
+	one, err := f.spawn(FakeDir(f.place.Dir, i), w)
 	if err == nil {
 		f.record.Worker(event.PodCreated, w.Name, w.Node, "")
 		f.record.Worker(event.ContainerStarted, w.Name, w.Node, "")
-		one.line = newFaulty(&patient{inner: local.Dialer{Path: filepath.Join(one.dir, names.WorkerSocket)}}, i, f.faults)
+		one.line = newFaulty(&patient{inner: f.way(one)}, i, f.faults)
 	}
 	return one, err
 }
 
-func startFake(r *reap.Reaper, cfg config.Config, dir, agent, run string, w rendezvous.Worker) (*fakeWorker, error) {
+// spawn starts the process of a worker in a directory of its own.
+func (f *Fakes) spawn(dir string, w rendezvous.Worker) (*fakeWorker, error) {
 	tmp := filepath.Join(dir, "tmp")
 	if err := os.MkdirAll(tmp, 0o700); err != nil {
 		return nil, fmt.Errorf("make fake worker: %w", err)
@@ -153,15 +158,15 @@ func startFake(r *reap.Reaper, cfg config.Config, dir, agent, run string, w rend
 	}
 	defer log.Close()
 	// The restart count keeps a stop of the previous incarnation from matching this one.
-	marker := fmt.Sprintf("%s-%d-%s", run, w.Restarts, w.Name)
-	env := plan.WithVars(plan.WithoutMuster(os.Environ()), append(framework.FakeWorker(tmp),
+	marker := fmt.Sprintf("%s-%d-%s", f.place.Run, w.Restarts, w.Name)
+	env := plan.WithVars(plan.WithoutMuster(os.Environ()), append(append(framework.FakeWorker(tmp), f.listening()...),
 		framework.Var{Name: names.EnvDir, Value: dir},
-		framework.Var{Name: names.EnvSlots, Value: strconv.Itoa(cfg.Slots)},
+		framework.Var{Name: names.EnvSlots, Value: strconv.Itoa(f.cfg.Slots)},
 		framework.Var{Name: envWorker, Value: w.Name},
 		framework.Var{Name: envFake, Value: marker},
 	))
-	proc, err := r.Start(reap.Spec{
-		Path: agent, Argv: []string{agent, "worker", "--await", fakeAwait(cfg).String()}, Env: env,
+	proc, err := f.reaper.Start(reap.Spec{
+		Path: f.place.Agent, Argv: []string{f.place.Agent, "worker", "--await", fakeAwait(f.cfg).String()}, Env: env,
 		Files: []*os.File{nil, log, log}, Setsid: true,
 	})
 	if err != nil {

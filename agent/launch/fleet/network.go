@@ -1,0 +1,129 @@
+//go:build linux
+
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"strconv"
+	"sync"
+
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/network"
+	"github.com/musterhq/muster/exec/secure"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// Network dials workers by the pod network, and those that cannot be reached that way by pods/exec.
+// It implements Dialers.
+type Network struct {
+	key      secure.LauncherKey
+	launcher *secure.Launcher
+	port     int
+	exec     Dialers
+	gate     *link.Gate // of exec
+	log      *slog.Logger
+
+	mu   sync.Mutex
+	fell map[string]error // why workers are linked by exec, by name
+	said bool             // the user was told
+}
+
+// NewNetwork reads the launcher's key. It returns nil if the workers are not to be reached by
+// network. Errors are *failure.Failure with code 64.
+func NewNetwork(cfg config.Config) (*Network, error) {
+	if !cfg.ByNetwork() {
+		return nil, nil
+	}
+	if cfg.IsFake() && cfg.KeyFile == "" {
+		return &Network{key: secure.NewLauncherKey()}, nil
+	}
+	key, err := secure.ReadLauncherKey(cfg.KeyFile)
+	if cfg.Transport == config.TransportAuto && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, failure.Usage("agent keygen --dir=DIR writes launcher.key; mount it in the launcher's pod from a Secret that no other pod has", "--key-file: %w", err)
+	}
+	return &Network{key: key, port: cfg.WorkerPort, fell: map[string]error{}}, nil
+}
+
+// prove makes what proves to workers that this process is their launcher.
+func (n *Network) prove(hello wire.HelloRecord) (err error) {
+	n.launcher, err = secure.NewLauncher(n.key, hello.Job, hello.Epoch)
+	return err
+}
+
+// Over completes n for workers that can also be reached by exec, whose gate protects its API server.
+// hello is the first message to each worker.
+func (n *Network) Over(exec Dialers, gate *link.Gate, hello wire.HelloRecord, log *slog.Logger) error {
+	n.exec, n.gate, n.log = exec, gate, log
+	return n.prove(hello)
+}
+
+// Dialer implements Dialers.
+func (n *Network) Dialer(w rendezvous.Worker) link.Dialer {
+	return &either{
+		network: n.to(w.Name, w.UID, func() (string, error) {
+			if w.IP == "" {
+				return "", errors.New("the pod has no address yet")
+			}
+			return net.JoinHostPort(w.IP, strconv.Itoa(n.port)), nil
+		}),
+		exec: n.exec.Dialer(w), gate: n.gate,
+		fell: func(why error) { n.note(w.Name, why) },
+	}
+}
+
+// to returns what dials a worker by network only.
+func (n *Network) to(worker, uid string, address func() (string, error)) *network.Dialer {
+	return &network.Dialer{Launcher: n.launcher, Worker: worker, UID: uid, Address: address}
+}
+
+// note records that a worker is linked by exec.
+func (n *Network) note(worker string, why error) {
+	n.mu.Lock()
+	n.fell[worker] = why
+	n.mu.Unlock()
+	n.log.Info("worker is linked by exec", "worker", worker, "err", why)
+}
+
+// Say tells the user, once, how many workers are linked by exec, and why. n may be nil.
+func (n *Network) Say(voice *console.Voice, workers []rendezvous.Worker) {
+	if n == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	count, example := 0, ""
+	for _, w := range workers {
+		if n.fell[w.Name] != nil {
+			if count++; count == 1 {
+				example = w.Name
+			}
+		}
+	}
+	if count == 0 || n.said {
+		return
+	}
+	n.said = true
+	voice.Warn("%d of %s cannot be reached by network and are linked by exec, such as %s: %s",
+		count, phrase.Count(len(workers), "worker"), example, phrase.OneLine(n.fell[example]))
+	voice.Hint(n.way(n.fell[example]))
+}
+
+// way returns what the user can do about an error of the network.
+func (n *Network) way(err error) string {
+	if network.Unproved(err) {
+		return "give the worker worker.key of the same pair with --key-file, and its pod's name with MUSTER_POD_NAME; its log says why it refused"
+	}
+	return fmt.Sprintf("give workers the key of the job with --key-file, and allow TCP port %d from the launcher to the workers in the NetworkPolicy", n.port)
+}
