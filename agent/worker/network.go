@@ -29,7 +29,7 @@ func (c Config) listenNetwork(dir string, env []string, instance string) (sessio
 	if err != nil {
 		return nil, fmt.Errorf("worker: --key-file: %w", err)
 	}
-	guard, err := secure.NewGuard(key, c.Job, secure.Answer{Worker: valueOf(env, names.EnvWorker), UID: valueOf(env, names.EnvPodUID), Instance: instance})
+	guard, err := secure.NewGuard(key, c.Job, secure.Answer{Worker: valueOf(env, names.EnvWorker), UID: os.Getenv(names.EnvPodUID), Instance: instance})
 	if err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}

@@ -88,7 +88,7 @@ func byVerb(path string, found map[string]any) (*configFile, error) {
 
 // takeConfig sets flags of cmd from the settings file, and prints which ones it set.
 func takeConfig(cmd *cobra.Command, streams Streams) error {
-	if slices.Contains([]string{"version", "completion", "help"}, cmd.Name()) || isAsked(cmd.Name()) {
+	if slices.Contains([]string{"version", "completion", "keygen", "help"}, cmd.Name()) || isAsked(cmd.Name()) {
 		return nil
 	}
 	f, err := readConfig()

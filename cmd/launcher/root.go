@@ -105,7 +105,7 @@ func newRoot(streams Streams, verb string) *cobra.Command {
 		root.AddCommand(newLaunching(streams, verb))
 		return root
 	}
-	root.AddCommand(newConvert(streams), newVersion(streams), newCompletion(streams))
+	root.AddCommand(newConvert(streams), newVersion(streams), newCompletion(streams), newKeygen(streams))
 	root.AddCommand(managing(streams)...)
 	if streams.Caller == asPlugin {
 		root.Long = pluginHelp

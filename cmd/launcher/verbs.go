@@ -20,7 +20,7 @@ func allVerbs() []string {
 
 // clientVerbs returns the verbs for jobs in a cluster, and those about this program.
 func clientVerbs() []string {
-	return []string{"convert", "version", "completion", "help", "submit", "list", "get", "logs", "attach", "stacks", "timeline", "doctor", "scale", "delete", "prune", "top"}
+	return []string{"convert", "version", "completion", "keygen", "help", "submit", "list", "get", "logs", "attach", "stacks", "timeline", "doctor", "scale", "delete", "prune", "top"}
 }
 
 // verbOf rejects a first word that is no verb. Otherwise cobra would first reject the flags of the

@@ -101,7 +101,7 @@ func measure(agent, bin, dir string) (map[string]figure.Series, error) {
 
 func bars() []figure.Row {
 	return []figure.Row{
-		{Name: "agent binary", Log: "agent", Op: "<=", Bar: 6e6},
+		{Name: "agent binary", Log: "agent", Op: "<=", Bar: 6 << 20},
 		{Name: "agent start, version", Log: "start"},
 		{Name: "agent start, version, over the floor's start", Log: "start_over_floor", Op: "<=", Bar: 1.5},
 		{Name: "agent start, version handed to agent-launcher", Log: "handover"},

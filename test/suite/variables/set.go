@@ -37,6 +37,8 @@ func Always() []Set {
 		{Row{"MUSTER_PLUGIN_COOKIE", "framework", "plugins", "says that Muster started the plugin"}, "agent/framework/plugin"},
 		{Row{"MUSTER_DIR", "/run/muster/fake-1/w0", fake, "private directory of the worker"}, "agent/launch/fleet"},
 		{Row{"MUSTER_SLOTS", "1", fake, "slots of the worker"}, "agent/launch/fleet"},
+		{Row{"MUSTER_KEY_FILE", "/run/muster/fake-1/worker.key", fake + ", with `--transport=network`", "path of the worker's key"}, "agent/launch/fleet"},
+		{Row{"MUSTER_LISTEN", "127.0.0.1:0", fake + ", with `--transport=network`", "address where the worker listens"}, "agent/launch/fleet"},
 		{Row{"MUSTER_FAKE_WORKER", "k3bqhz7wpa-0-127.0.0.2", fake, "worker to which it belongs: a simulated kill stops all of its processes"}, "agent/launch/fleet"},
 	}
 }
