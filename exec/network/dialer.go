@@ -89,9 +89,9 @@ func (d *Dialer) pin(c *secure.Conn, a secure.Answer) error {
 	return nil
 }
 
-// Refused reports whether an error of Dial is a verdict of the worker's machine, so that dialing
-// again soon cannot help: nothing listens there, or it did not accept the proof. Otherwise the
-// address may be unreachable only for a while.
+// Refused reports whether an error of Dial is a verdict of the worker's machine: nothing listens
+// there, or it did not accept the proof. Dialing again soon cannot help then. Otherwise the address
+// may be unreachable only for a while.
 func Refused(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || Unproved(err)
 }

@@ -15,10 +15,10 @@
 // epoch, the worker that it dials, and its X25519 key. A worker compares the claim with what it
 // knows of itself before it answers. Crypto/tls would add 2 MB to the small binary, this adds 0.4.
 //
-// It promises that no byte of a record is delivered before the record has been authenticated, that
-// no record can be inserted, dropped, repeated or reordered, and that Admit returns no connection
-// before the launcher has proved that it holds the X25519 key of its claim. A message that was
-// recorded earlier proves nothing. The end of a connection is not authenticated: the protocol above
+// It promises that no byte of a record is delivered before the record has been authenticated. No
+// record can be inserted, dropped, repeated or reordered. Admit returns no connection before the
+// launcher has proved that it holds the X25519 key of its claim, so a message that was recorded
+// earlier proves nothing. The end of a connection is not authenticated: the protocol above
 // must know by itself whether it has everything.
 //
 // A Conn has no goroutine. The package opens and accepts no connections, sets no deadlines and

@@ -96,7 +96,7 @@ const (
 	RefuseJob        = "job"        // the worker belongs to another job
 	RefuseEnding     = "ending"     // the worker is going down
 	RefuseProbe      = "probe"      // HELLO only asked whether the worker serves: it does
-	RefusePeer       = "peer"       // the peer descends from the worker
+	RefusePeer       = "peer"       // the peer descends from the worker, or is not the launcher that it has proved to be
 )
 
 // RefuseRecord says why the worker refuses the connection. It does not contain the holder's epoch,

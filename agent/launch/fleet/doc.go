@@ -6,6 +6,8 @@
 //	            pods and shows why it waits, past.go knows the workers that an attempt lost
 //	fake.go     the fleet of one machine; fake_renew.go replaces workers, fake_elastic.go
 //	            lets more of them join, faulty.go rehearses faults
+//	network.go  workers that are reached by the pod network; either.go goes back to exec, one
+//	            worker at a time, and fake_network.go does it on one machine
 //	reasons.go  what is wrong with a link, in words
 //	resizes.go  pods that are resized in place, and the lines about them
 //
