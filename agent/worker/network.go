@@ -15,13 +15,12 @@ import (
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/network/listener"
 	"github.com/musterhq/muster/exec/secure"
-	"github.com/musterhq/muster/exec/session"
 )
 
 // listenNetwork makes the listener for launchers by the pod network, and writes its address into
 // dir. env is the environment of sessions, which has the name of this worker. It returns nil if no
 // key was given. instance is that of the server.
-func (c Config) listenNetwork(dir string, env []string, instance string) (session.Network, error) {
+func (c Config) listenNetwork(dir string, env []string, instance string) (*listener.Listener, error) {
 	if c.KeyFile == "" {
 		return nil, nil
 	}

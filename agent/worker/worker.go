@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/exec/network/listener"
 	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/rundir"
@@ -93,6 +94,8 @@ type role struct {
 	cfg    Config
 	reaper *reap.Reaper
 	server *session.Server
+
+	network *listener.Listener // nil: none
 }
 
 func newRole(cfg Config, dir, temp string) (*role, error) {
@@ -105,9 +108,13 @@ func newRole(cfg Config, dir, temp string) (*role, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &role{cfg: cfg, reaper: reap.New()}
+	r := &role{cfg: cfg, reaper: reap.New(), network: outside}
+	var network session.Network // not a nil *Listener
+	if outside != nil {
+		network = outside
+	}
 	r.server = session.New(session.Config{
-		Job: cfg.Job, Version: cfg.Version, Slots: cfg.Slots, Env: env, Dir: cwd, Instance: instance, Network: outside,
+		Job: cfg.Job, Version: cfg.Version, Slots: cfg.Slots, Env: env, Dir: cwd, Instance: instance, Network: network,
 		SpoolDirs: rundir.SpillDirs(dir), PythonDir: layStacks(cfg, dir), Reaper: r.reaper, OOMScore: RankOOMScore(), Log: cfg.Log, Await: cfg.Await,
 		OnPodGrace: cfg.warnOfGrace,
 	})
@@ -158,6 +165,7 @@ func (r *role) run(ctx context.Context, ln *net.UnixListener, signals Signals) (
 		case session.Replaced:
 			code, words = names.ExitReplaced, names.ReplacedWords(r.server.ReplacedWhy())
 		}
+		r.relay(ctx, signals.Stop)
 	case s := <-signals.Stop:
 		code, words = r.stopped(ctx, s.(syscall.Signal), signals.Stop)
 	case <-ctx.Done():
@@ -172,6 +180,24 @@ func (r *role) run(ctx context.Context, ln *net.UnixListener, signals Signals) (
 		code = names.ExitBug
 	}
 	return code, words, err
+}
+
+// relayTime is how long a worker that is done carries connections to workers behind it, which may
+// still stop their processes.
+const relayTime = 30 * time.Second
+
+// relay waits for workers behind this one.
+func (r *role) relay(ctx context.Context, signals <-chan os.Signal) {
+	if r.network == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, relayTime)
+	defer cancel()
+	select {
+	case <-r.network.Carried():
+	case <-signals:
+	case <-ctx.Done():
+	}
 }
 
 // stopped stops the sessions after a signal from outside. A second signal kills at once.

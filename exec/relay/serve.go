@@ -23,7 +23,7 @@ const (
 
 // Serve carries the lanes of one trunk until it ends or ctx does, and closes it. dial connects to
 // the address of a lane. Serve returns when nothing of the trunk is left: nil, or ctx's error.
-func Serve(ctx context.Context, conn net.Conn, dial func(ctx context.Context, address string) (net.Conn, error)) error {
+func Serve(ctx context.Context, conn io.ReadWriteCloser, dial func(ctx context.Context, address string) (net.Conn, error)) error {
 	streams, err := yamux.Server(conn, settings())
 	if err != nil {
 		conn.Close()

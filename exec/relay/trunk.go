@@ -15,7 +15,7 @@ import (
 type Trunk struct{ streams *yamux.Session }
 
 // NewTrunk returns the trunk over conn, which it owns from now on.
-func NewTrunk(conn net.Conn) (*Trunk, error) {
+func NewTrunk(conn io.ReadWriteCloser) (*Trunk, error) {
 	streams, err := yamux.Client(conn, settings())
 	if err != nil {
 		conn.Close()

@@ -29,6 +29,7 @@ type Claim struct {
 	Epoch  wire.Epoch
 	Worker string // name of the pod
 	UID    string // uid of the pod
+	Trunk  bool   // the connection is a trunk (exec/relay), not a link
 }
 
 // Answer is what a worker says of itself.
@@ -44,6 +45,11 @@ func (c Claim) encode() ([]byte, error) {
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Epoch.Created))
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Epoch.Restarts))
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Epoch.Started))
+	if c.Trunk {
+		b = append(b, 1)
+	} else {
+		b = append(b, 0)
+	}
 	return appendTexts(b, c.Job, c.Epoch.UID, c.Worker, c.UID)
 }
 
@@ -73,13 +79,14 @@ func statement(body, static []byte) []byte {
 }
 
 func parseClaim(b []byte) (c Claim, err error) {
-	const fixed = 1 + 3*8
-	if len(b) < fixed || b[0] != version {
+	const fixed = 1 + 3*8 + 1
+	if len(b) < fixed || b[0] != version || b[fixed-1] > 1 {
 		return c, fmt.Errorf("%w: malformed", ErrClaim)
 	}
 	c.Epoch.Created = int64(binary.BigEndian.Uint64(b[1:]))
 	c.Epoch.Restarts = int(binary.BigEndian.Uint64(b[9:]))
 	c.Epoch.Started = int64(binary.BigEndian.Uint64(b[17:]))
+	c.Trunk = b[fixed-1] == 1
 	return c, parseTexts(b[fixed:], &c.Job, &c.Epoch.UID, &c.Worker, &c.UID)
 }
 

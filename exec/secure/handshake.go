@@ -16,7 +16,7 @@ const (
 	// preface begins each connection, and its number is the version. Both sides mix it into the
 	// handshake.
 	preface = "muster network 1"
-	// mostMessage is the limit in bytes of a handshake message. The longest claim has 1,113 bytes,
+	// mostMessage is the limit in bytes of a handshake message. The longest claim has 1,114 bytes,
 	// and Noise adds 96.
 	mostMessage = 1280
 )
@@ -40,6 +40,7 @@ type Launcher struct {
 	static noise.DHKey
 	job    string
 	epoch  wire.Epoch
+	trunk  bool
 }
 
 // NewLauncher returns a Launcher with an X25519 key of its own.
@@ -49,6 +50,13 @@ func NewLauncher(key LauncherKey, job string, epoch wire.Epoch) (*Launcher, erro
 		return nil, fmt.Errorf("make a key: %w", err)
 	}
 	return &Launcher{key: key, static: static, job: job, epoch: epoch}, nil
+}
+
+// Trunks returns the same launcher for connections that are trunks.
+func (l *Launcher) Trunks() *Launcher {
+	trunks := *l
+	trunks.trunk = true
+	return &trunks
 }
 
 // Guard checks for a worker who connects. It may be used by any number of goroutines.
@@ -84,7 +92,7 @@ func (l *Launcher) Prove(nc net.Conn, worker, uid string) (*Conn, Answer, error)
 	if err != nil {
 		return nil, a, fmt.Errorf("prepare the handshake: %w", err)
 	}
-	claim, err := Claim{Job: l.job, Epoch: l.epoch, Worker: worker, UID: uid}.sign(l.key, l.static.Public)
+	claim, err := Claim{Job: l.job, Epoch: l.epoch, Worker: worker, UID: uid, Trunk: l.trunk}.sign(l.key, l.static.Public)
 	if err != nil {
 		return nil, a, err
 	}

@@ -10,6 +10,9 @@ import (
 	"github.com/musterhq/muster/exec/relay"
 )
 
+// retryAfter is how long a relay is left alone whose trunk could not be opened.
+const retryAfter = 5 * time.Second
+
 // errVacant says that there is no worker at a position.
 var errVacant = errors.New("no worker")
 
@@ -18,8 +21,8 @@ var errVacant = errors.New("no worker")
 func (t *Tree) Dial(ctx context.Context, name string) (net.Conn, error) {
 	t.mu.Lock()
 	at, ok := t.positions[name]
-	n := len(t.places)
 	t.mu.Unlock()
+	n := t.size()
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", name, errVacant)
 	}
@@ -109,38 +112,47 @@ func (t *Tree) trunk(ctx context.Context, at int) (*relay.Trunk, error) {
 		return nil, fmt.Errorf("relay %s: %w", p.worker.Name, ctx.Err())
 	}
 	defer func() { <-p.opens }()
-	if trunk := t.living(p); trunk != nil {
-		return trunk, nil
+	if trunk, err := t.living(p); trunk != nil || err != nil {
+		return trunk, err
 	}
 	conn, err := t.seal(ctx, p.worker, func(ctx context.Context, _ string) (net.Conn, error) {
-		t.mu.Lock()
-		n := len(t.places)
-		t.mu.Unlock()
-		return t.try(ctx, at, t.ways(at, n))
+		return t.try(ctx, at, t.ways(at, t.size()))
 	})
 	if err != nil {
-		return nil, fmt.Errorf("relay %s: %w", p.worker.Name, err)
+		return nil, t.fail(p, err)
 	}
 	trunk, err := relay.NewTrunk(conn)
 	if err != nil {
-		return nil, fmt.Errorf("relay %s: %w", p.worker.Name, err)
+		return nil, t.fail(p, err)
 	}
 	return trunk, t.keep(at, p, trunk)
 }
 
-// living returns the trunk of a place unless it has ended.
-func (t *Tree) living(p *place) *relay.Trunk {
+// living returns the trunk of a place, nil if it is to be opened, or an error if it was tried a
+// moment ago.
+func (t *Tree) living(p *place) (*relay.Trunk, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p.trunk == nil {
-		return nil
+	if p.trunk != nil {
+		select {
+		case <-p.trunk.Done():
+		default:
+			return p.trunk, nil
+		}
 	}
-	select {
-	case <-p.trunk.Done():
-		return nil
-	default:
-		return p.trunk
+	if time.Now().Before(p.until) {
+		return nil, p.failed
 	}
+	return nil, nil
+}
+
+// fail notes that a trunk could not be opened. The workers behind the relay, which all want it, take
+// other ways for a while.
+func (t *Tree) fail(p *place, err error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p.failed, p.until = fmt.Errorf("relay %s: %w", p.worker.Name, err), time.Now().Add(retryAfter)
+	return p.failed
 }
 
 // keep stores a trunk for the dials that follow, unless its worker has left meanwhile.

@@ -1,13 +1,12 @@
-// Package tree chooses the way from a launcher to each worker when there are many: through other
-// workers as relays, so that the launcher and each relay hold tens of connections.
+// Package tree chooses the way from a launcher to each of many workers. Some workers are relays for
+// others, so that the launcher and each relay hold tens of connections.
 //
 // Workers have positions from 0 on. The first [FanOut] are reached directly. Position k is reached
 // through position k/FanOut - 1, which is the numbering of a heap whose root is the launcher. With 64,
 // two levels reach 4,160 workers and three 266,304.
 //
 //	Tree.Join, Leave   a worker gets the lowest free position, or gives up its own
-//	Tree.Dial          a connection to a worker: through the trunk of its parent, which is opened if
-//	                   there is none
+//	Tree.Dial          a connection to a worker, through the trunk of its parent
 //
 // A relay has one connection from its parent, its trunk. Its own link is a lane of that trunk, which
 // leads to its own address.

@@ -2,8 +2,10 @@ package tree
 
 import (
 	"context"
+	"io"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/musterhq/muster/exec/relay"
 )
@@ -14,17 +16,19 @@ type Dial func(ctx context.Context, address string) (net.Conn, error)
 // Worker is one that can be dialed.
 type Worker struct {
 	Name    string // of its pod
+	UID     string // of its pod
 	Address string // host and port
 }
 
 // Seal opens the trunk to a worker: it dials the worker's address and authenticates both sides.
-type Seal func(ctx context.Context, w Worker, dial Dial) (net.Conn, error)
+type Seal func(ctx context.Context, w Worker, dial Dial) (io.ReadWriteCloser, error)
 
 // Tree is the tree of one launcher. Any goroutine may use it.
 type Tree struct {
 	direct Dial
 	seal   Seal
 	fanOut int
+	expect int
 
 	mu        sync.Mutex
 	places    []*place // by position; nil: free
@@ -36,12 +40,22 @@ type Tree struct {
 type place struct {
 	worker Worker
 	opens  chan struct{} // holds one token while its trunk is being opened
-	trunk  *relay.Trunk  // nil: none. Of the holder of the token
+	trunk  *relay.Trunk  // nil: none
+	failed error         // of the latest attempt to open it
+	until  time.Time     // nobody tries again before
 }
 
-// New returns an empty tree. direct dials without a relay; seal authenticates trunks.
-func New(direct Dial, seal Seal) *Tree {
-	return &Tree{direct: direct, seal: seal, fanOut: FanOut, positions: map[string]int{}}
+// New returns an empty tree for the expected number of workers; it can have more. direct dials
+// without a relay. seal authenticates trunks.
+func New(expect int, direct Dial, seal Seal) *Tree {
+	return &Tree{direct: direct, seal: seal, fanOut: FanOut, expect: expect, positions: map[string]int{}}
+}
+
+// size returns the number of workers that the tree has or is to have.
+func (t *Tree) size() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return max(t.expect, len(t.places))
 }
 
 // Join gives a worker the lowest free position. A worker with another address replaces the one of

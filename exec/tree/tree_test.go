@@ -71,10 +71,10 @@ const trunkByte, linkByte = 'T', 'L'
 func plant(t *testing.T, n, fanOut int) (*forest, *Tree) {
 	t.Helper()
 	f := &forest{t: t, workers: map[string]*echoer{}}
-	tree := New(func(ctx context.Context, address string) (net.Conn, error) {
+	tree := New(0, func(ctx context.Context, address string) (net.Conn, error) {
 		f.dials.Add(1)
 		return dialTCP(ctx, address)
-	}, func(ctx context.Context, w Worker, dial Dial) (net.Conn, error) {
+	}, func(ctx context.Context, w Worker, dial Dial) (io.ReadWriteCloser, error) {
 		conn, err := dial(ctx, w.Address)
 		if err == nil {
 			_, err = conn.Write([]byte{trunkByte})
@@ -270,7 +270,7 @@ func TestReplacedWorker(t *testing.T) {
 func TestSilentRelay(t *testing.T) {
 	_, tree := plant(t, 6, 2)
 	seal := tree.seal
-	tree.seal = func(ctx context.Context, w Worker, dial Dial) (net.Conn, error) {
+	tree.seal = func(ctx context.Context, w Worker, dial Dial) (io.ReadWriteCloser, error) {
 		if w.Name == "w-1" {
 			<-ctx.Done()
 			return nil, ctx.Err()

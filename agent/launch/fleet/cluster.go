@@ -167,4 +167,7 @@ func (c *Cluster) Rehearse(context.Context) {}
 func (c *Cluster) Release() {}
 
 // Sweep does nothing, because the kubelets end what is left.
-func (c *Cluster) Sweep(context.Context) error { return nil }
+func (c *Cluster) Sweep(context.Context) error {
+	c.Network.Close()
+	return nil
+}

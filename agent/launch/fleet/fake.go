@@ -363,6 +363,7 @@ func (f *Fakes) Release() {
 
 // Sweep ends what is left of the workers, and waits for it.
 func (f *Fakes) Sweep(ctx context.Context) error {
+	f.network.Close()
 	const patience = 2 * time.Second
 	leave, stop := context.WithTimeout(ctx, patience)
 	defer stop()

@@ -3,8 +3,10 @@
 package fleet
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -18,6 +20,7 @@ import (
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/network"
 	"github.com/musterhq/muster/exec/secure"
+	"github.com/musterhq/muster/exec/tree"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -31,6 +34,8 @@ type Network struct {
 	exec     Dialers
 	gate     *link.Gate // of exec
 	log      *slog.Logger
+	tree     *tree.Tree
+	slots    chan struct{} // holds a token for each dial under way
 
 	mu   sync.Mutex
 	fell map[string]error // why workers are linked by exec, by name
@@ -44,7 +49,7 @@ func NewNetwork(cfg config.Config) (*Network, error) {
 		return nil, nil
 	}
 	if cfg.IsFake() && cfg.KeyFile == "" {
-		return &Network{key: secure.NewLauncherKey()}, nil
+		return newNetwork(secure.NewLauncherKey(), cfg), nil
 	}
 	key, err := secure.ReadLauncherKey(cfg.KeyFile)
 	if cfg.Transport == config.TransportAuto && errors.Is(err, fs.ErrNotExist) {
@@ -53,8 +58,36 @@ func NewNetwork(cfg config.Config) (*Network, error) {
 	if err != nil {
 		return nil, failure.Usage("agent keygen --dir=DIR writes launcher.key; mount it in the launcher's pod from a Secret that no other pod has", "--key-file: %w", err)
 	}
-	return &Network{key: key, port: cfg.WorkerPort, fell: map[string]error{}}, nil
+	return newNetwork(key, cfg), nil
 }
+
+func newNetwork(key secure.LauncherKey, cfg config.Config) *Network {
+	n := &Network{key: key, port: cfg.WorkerPort, slots: make(chan struct{}, mostDials), fell: map[string]error{}}
+	n.tree = tree.New(cfg.Most()+cfg.Spares, dialTCP, n.seal)
+	return n
+}
+
+// seal opens the trunk to a worker that is a relay for others.
+func (n *Network) seal(ctx context.Context, w tree.Worker, dial tree.Dial) (io.ReadWriteCloser, error) {
+	d := network.Dialer{Launcher: n.launcher.Trunks(), Worker: w.Name, UID: w.UID, Connect: dial,
+		Address: func() (string, error) { return w.Address, nil }}
+	return d.Dial(ctx)
+}
+
+func dialTCP(ctx context.Context, address string) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", address)
+}
+
+// Close ends the trunks, and with them the links that pass through them. n may be nil.
+func (n *Network) Close() {
+	if n != nil {
+		n.tree.Close()
+	}
+}
+
+// mostDials is how many dials may be under way. Each has its time, which starts when it begins.
+const mostDials = 128
 
 // prove makes what proves to workers that this process is their launcher.
 func (n *Network) prove(hello wire.HelloRecord) (err error) {
@@ -78,14 +111,18 @@ func (n *Network) Dialer(w rendezvous.Worker) link.Dialer {
 			}
 			return net.JoinHostPort(w.IP, strconv.Itoa(n.port)), nil
 		}),
-		exec: n.exec.Dialer(w), gate: n.gate,
+		exec: n.exec.Dialer(w), gate: n.gate, slots: n.slots,
 		fell: func(why error) { n.note(w.Name, why) },
 	}
 }
 
 // to returns what dials a worker by network only.
 func (n *Network) to(worker, uid string, address func() (string, error)) *network.Dialer {
-	return &network.Dialer{Launcher: n.launcher, Worker: worker, UID: uid, Address: address}
+	return &network.Dialer{Launcher: n.launcher, Worker: worker, UID: uid, Address: address,
+		Connect: func(ctx context.Context, address string) (net.Conn, error) {
+			n.tree.Join(tree.Worker{Name: worker, UID: uid, Address: address})
+			return n.tree.Dial(ctx, worker)
+		}}
 }
 
 // note records that a worker is linked by exec.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/exec/relay"
 	"github.com/musterhq/muster/exec/secure"
 	"github.com/musterhq/muster/exec/shortage"
 	"github.com/musterhq/muster/exec/wire"
@@ -29,6 +30,7 @@ type Listener struct {
 	guard *secure.Guard
 	log   *slog.Logger
 	wg    sync.WaitGroup
+	lanes lanes
 
 	mu        sync.Mutex
 	strangers []*stranger // oldest first
@@ -47,8 +49,8 @@ func New(ln net.Listener, guard *secure.Guard, log *slog.Logger) *Listener {
 	return &Listener{ln: ln, guard: guard, log: log}
 }
 
-// Serve calls take, in a goroutine of its own, for each connection of a launcher, with the job and
-// the epoch that the launcher has proved. take owns the connection. When ctx ends, Serve closes ln
+// Serve calls take, in a goroutine of its own, for each link of a launcher, with the job and the epoch
+// that the launcher has proved. take owns the connection. Serve carries the lanes of trunks itself. When ctx ends, Serve closes ln
 // and all connections, and returns nil when each take has returned. If accepting fails for good,
 // Serve returns the error, when ctx ends.
 func (l *Listener) Serve(ctx context.Context, take func(nc net.Conn, job string, epoch wire.Epoch)) error {
@@ -92,9 +94,17 @@ func (l *Listener) admit(ctx context.Context, nc net.Conn, take func(net.Conn, s
 			l.refuse(nc.RemoteAddr(), err)
 			return
 		}
+		if claim.Trunk {
+			_ = relay.Serve(ctx, c, l.lanes.dial) // the launcher opens another one
+			return
+		}
 		take(c, claim.Job, claim.Epoch)
 	})
 }
+
+// Carried returns a channel that is closed when no connection to another worker passes through this
+// one.
+func (l *Listener) Carried() <-chan struct{} { return l.lanes.ended() }
 
 // hold adds a stranger. If there are too many, it closes the oldest and returns it.
 func (l *Listener) hold(s *stranger) (oldest *stranger) {
