@@ -13,13 +13,14 @@ import (
 
 // Config is the configuration of the worker role.
 type Config struct {
-	Job            string
-	Slots          int
-	Version        string
-	Await, Grace   time.Duration
-	GraceGiven     bool
-	TerminationLog string
-	Log            *slog.Logger
+	Job             string
+	Slots           int
+	Version         string
+	Await, Grace    time.Duration
+	GraceGiven      bool
+	TerminationLog  string
+	KeyFile, Listen string
+	Log             *slog.Logger
 }
 
 var errLinux = errors.New("workers run on Linux only")
