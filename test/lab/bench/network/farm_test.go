@@ -1,0 +1,121 @@
+//go:build speed
+
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/exec/network/listener"
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/rundir"
+	"github.com/musterhq/muster/exec/secure"
+	"github.com/musterhq/muster/exec/session"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// farmVariable makes this program a farm: "FIRST COUNT KEY DIRECTORY".
+const farmVariable = "BENCH_FARM"
+
+func podName(i int) string { return fmt.Sprintf("w-%d", i) }
+func uidOf(i int) string   { return fmt.Sprintf("uid-%d", i) }
+
+// addressOf returns the loopback address of a worker.
+func addressOf(i int) string { return fmt.Sprintf("127.%d.%d.%d", 1+i/62500, i/250%250, 1+i%250) }
+
+// farm serves workers until the launcher has told all of them that the job is over, and prints their number.
+func farm(config string) error {
+	if err := syscall.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+		return fmt.Errorf("mount /proc: %w", err)
+	}
+	words := strings.Fields(config)
+	first, err := strconv.Atoi(words[0])
+	if err != nil {
+		return err
+	}
+	count, err := strconv.Atoi(words[1])
+	if err != nil {
+		return err
+	}
+	key, err := secure.ReadWorkerKey(words[2])
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	reaper := reap.New()
+	servers := make([]*session.Server, count)
+	reaper.OnOrphan = func(pid int, st reap.Status) {
+		for _, s := range servers {
+			s.Orphaned(pid, st)
+		}
+	}
+	var all sync.WaitGroup
+	failed := make(chan error, count+1)
+	for i := range servers {
+		w, err := newWorker(first+i, key, reaper, words[3])
+		if err != nil {
+			return err
+		}
+		servers[i] = w.server
+		all.Go(func() { failed <- w.server.Serve(ctx, w.socket) })
+	}
+	all.Go(func() { failed <- reaper.Run(ctx) })
+	fmt.Println("ready")
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for _, s := range servers {
+			<-s.Outcome()
+		}
+	}()
+	given := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		close(given)
+	}()
+	select {
+	case <-over:
+		fmt.Println("over")
+		<-given // lanes to other farms
+	case <-given:
+		err = errors.New("not all workers were told that the job is over")
+	}
+	stop()
+	all.Wait()
+	return err
+}
+
+type worker struct {
+	server *session.Server
+	socket *net.UnixListener
+}
+
+func newWorker(i int, key secure.WorkerKey, reaper *reap.Reaper, dir string) (w worker, err error) {
+	instance, log := wire.NewID(), slog.New(slog.DiscardHandler)
+	guard, err := secure.NewGuard(key, "bench", secure.Answer{Worker: podName(i), UID: uidOf(i), Instance: instance})
+	if err != nil {
+		return w, err
+	}
+	ln, err := net.Listen("tcp", net.JoinHostPort(addressOf(i), strconv.Itoa(names.NetworkPort)))
+	if err != nil {
+		return w, err
+	}
+	if w.socket, err = rundir.Listen(filepath.Join(dir, podName(i))); err != nil {
+		return w, err
+	}
+	w.server = session.New(session.Config{Job: "bench", Version: "bench", Slots: 1, Dir: "/", Instance: instance, Network: listener.New(ln, guard, log),
+		Env: []string{"PATH=/usr/bin:/bin"}, Reaper: reaper, Log: log})
+	return w, nil
+}
