@@ -70,7 +70,7 @@ func launch(t *testing.T, n int) {
 	}
 
 	cmd := exec.Command(filepath.Join(os.Getenv("MUSTER_BIN"), "agent"), "run", "--workers="+strconv.Itoa(n), "--job=bench", "--transport=network",
-		"--key-file="+paths[0], "--kubeconfig="+kubeconfig, "--framework=plain", "--", "sh", "-c", fmt.Sprintf("echo begun; exec sleep %d", 5+n/250)) // until the last one has begun
+		"--key-file="+paths[0], "--kubeconfig="+kubeconfig, "--framework=plain", "--preflight=off", "--", "sh", "-c", fmt.Sprintf("echo begun; exec sleep %d", 5+n/250)) // until the last one has begun
 	cmd.Env = append(os.Environ(), names.EnvDir+"="+filepath.Join(dir, "l"))
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
