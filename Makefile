@@ -5,7 +5,7 @@ OUT     := $(CURDIR)/out
 BIN     := $(CURDIR)/bin
 # -T: the code does not start at the beginning of a huge page. Otherwise, when the small binary has more than 2 MiB
 # of code, a kernel that keeps code in huge pages maps all of it into each waiting stub.
-LDFLAGS := -s -w -T 0x411000
+LDFLAGS := -s -w -T 0x41b000
 # grpcnotrace: gRPC's tracing reaches html/template, which doubles the binary.
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -tags grpcnotrace
 LINT    := $(GO) tool -modfile=$(CURDIR)/test/lab/lint/go.mod golangci-lint run --allow-parallel-runners --config $(CURDIR)/.golangci.yml

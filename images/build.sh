@@ -140,7 +140,7 @@ build() {
 }
 
 # The flags are the Makefile's.
-go_build() { (cd "$repo" && CGO_ENABLED=0 GOOS=linux GOARCH=$arch go build -trimpath -tags grpcnotrace -ldflags "-s -w -T 0x411000" -o "$cache/context/$arch/$1" "./cmd/$2"); }
+go_build() { (cd "$repo" && CGO_ENABLED=0 GOOS=linux GOARCH=$arch go build -trimpath -tags grpcnotrace -ldflags "-s -w -T 0x41b000" -o "$cache/context/$arch/$1" "./cmd/$2"); }
 
 say "compiling the agent for linux/$arch"
 go_build agent agent
