@@ -17,7 +17,7 @@ import (
 // jobs get a turn. The next one creates the rest. The launcher is in the first batch. It starts no
 // goroutine, and a thousand pods take long under the race detector.
 func TestPodsAreMadeInBatches(t *testing.T) {
-	for _, k := range []kindOfJob{{"launcher", true, 2*batch + 10}, {"members", false, 2*batch + 10}} {
+	for _, k := range []kindOfJob{{name: "launcher", led: true, workers: 2*batch + 10}, {name: "members", workers: 2*batch + 10}} {
 		t.Run(k.name, func(t *testing.T) {
 			s := aStory(t, 0, false)
 			require.NoError(t, s.truth.Create(t.Context(), k.job(s.key)))

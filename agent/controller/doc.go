@@ -30,7 +30,7 @@
 //
 // Builders are pure. They are pod.go, wrap.go (the agent before the user's command), deliver.go (how
 // the agent gets there) and package children. access.go and token.go decide when the launcher's rights and
-// the token of members change. refuse.go finds jobs that cannot be built.
+// the Secret that pods share change. refuse.go finds jobs that cannot be built.
 //
 // It promises:
 //
@@ -48,8 +48,9 @@
 //   - The launcher may exec into its own workers only. Its Role names pods that the job
 //     controls, is written after them and before the launcher, and is emptied when
 //     the job ends or is suspended.
-//   - It may create one Secret for each job without a launcher, and read none of them. The API
-//     server chooses a free name for it, which the status keeps.
+//   - It may create one Secret for each job, with the token of members or with the keys of a launcher
+//     and its workers, and read none of them. The API server chooses a free name for it, which the
+//     status keeps.
 //   - A job in a queue of Kueue has pods only while Kueue admits it. An eviction ends the attempt: its
 //     pods are deleted, and Kueue gets the quota back when the last one is gone.
 //   - A reconcile creates at most 250 workers, so that other jobs get a turn before the

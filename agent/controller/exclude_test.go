@@ -69,7 +69,7 @@ func (s *story) nodeOf(pod string) string {
 // until the user empties the list, and again after one more failure.
 func TestANodeThatFailsTwice(t *testing.T) {
 	s := aStory(t, 0, false)
-	job := kindOfJob{"", true, 2}.job(s.key)
+	job := kindOfJob{led: true, workers: 2}.job(s.key)
 	job.Spec.Spares = 1
 	require.NoError(t, s.truth.Create(t.Context(), job))
 	unfit := "agent worker: " + names.ReplacedWords(names.WhyPreflight) + "\n"
@@ -111,7 +111,7 @@ func TestAProgramThatAlwaysFails(t *testing.T) {
 		"it is out of memory":      {137, "OOMKilled"},
 	} {
 		s := aStory(t, 0, false)
-		require.NoError(t, s.truth.Create(t.Context(), kindOfJob{"", true, 2}.job(s.key)))
+		require.NoError(t, s.truth.Create(t.Context(), kindOfJob{led: true, workers: 2}.job(s.key)))
 		s.settle()
 		for range 5 {
 			s.schedule("n1")

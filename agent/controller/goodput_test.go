@@ -15,7 +15,7 @@ import (
 // both launchers when the controller has started the pods again.
 func TestGoodputInTheStatus(t *testing.T) {
 	s := aStory(t, 0, false)
-	k := kindOfJob{"", true, 2}
+	k := kindOfJob{led: true, workers: 2}
 	require.NoError(t, s.truth.Create(t.Context(), k.job(s.key)))
 	s.running(k)
 	require.Empty(t, s.job().Status.Goodput, "it is known at the end")

@@ -52,7 +52,7 @@ func queuedStory(t *testing.T, at int, after bool) *story {
 
 // queuedJob returns a job in a queue.
 func queuedJob(s *story, change ...func(*v1alpha1.LaunchJob)) *v1alpha1.LaunchJob {
-	job := kindOfJob{"", true, 3}.job(s.key)
+	job := kindOfJob{led: true, workers: 3}.job(s.key)
 	job.UID, job.Generation = "u-1", 1
 	job.Spec.Gang = &v1alpha1.Gang{Backend: "kueue", Queue: "gold"}
 	for _, f := range change {

@@ -48,6 +48,7 @@ func (b builder) pod(s slot, name string) *corev1.Pod {
 	b.deliver(s, &pod.Spec)
 	b.wrap(s, &pod.Spec)
 	b.shm(s, &pod.Spec)
+	children.MountKey(b.job, s.launcher(), &pod.Spec, s.own(&pod.Spec))
 	b.gang().Join(pod, s.role)
 	if p, found := b.places[s.role]; found {
 		p.Put(pod)

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/controller/children"
 	"github.com/musterhq/muster/agent/controller/gang"
 )
 
@@ -20,7 +21,7 @@ func refuse(b builder) error {
 			return fmt.Errorf("the template of %s has no container %s: set container to one of its containers", s.role, s.container)
 		}
 		for _, v := range s.template.Spec.Volumes {
-			if v.Name == agentVolume || v.Name == shmVolume {
+			if v.Name == agentVolume || v.Name == shmVolume || v.Name == children.KeyVolume && children.ByNetwork(job) {
 				return fmt.Errorf("the template of %s has a volume %s, which is the name of one of Muster's volumes: rename the volume", s.role, v.Name)
 			}
 		}

@@ -28,7 +28,7 @@ type scene struct {
 	events  []corev1.Event // of pods that a node cannot prepare
 	unread  bool           // the right to read them is missing
 	gang    choice         // what this reconcile chose for gang.backend auto
-	token   string         // the members' Secret, if this reconcile created one
+	token   string         // the Secret that pods share, if this reconcile created one
 	line    line           // what Kueue says
 	alive   int            // pods of the job, those of earlier attempts too
 	now     time.Time

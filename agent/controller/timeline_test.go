@@ -25,7 +25,7 @@ func (s *story) kinds() (all []string) {
 // reports its attempts. A record that is complete does not change.
 func TestTheRecordOfAJob(t *testing.T) {
 	s := aStory(t, 0, false)
-	k := kindOfJob{"", true, 2}
+	k := kindOfJob{led: true, workers: 2}
 	job := k.job(s.key)
 	job.Spec.RunPolicy.Suspend = true
 	require.NoError(t, s.truth.Create(t.Context(), job))

@@ -31,7 +31,9 @@ const killEvery = 59
 // the tag e2e, the API server is a real one.
 func newWorld(t *testing.T) (truth, mine client.WithWatch, key client.ObjectKey) {
 	t.Helper()
-	truth = fakeapi.New(testScheme(t)).WithStatusSubresource(&v1alpha1.LaunchJob{}, &corev1.Pod{}).Build()
+	truth = fakeapi.New(testScheme(t)).WithStatusSubresource(&v1alpha1.LaunchJob{}, &corev1.Pod{}).
+		WithIndex(&corev1.Event{}, "involvedObject.kind", func(o client.Object) []string { return []string{o.(*corev1.Event).InvolvedObject.Kind} }).
+		WithIndex(&corev1.Event{}, "type", func(o client.Object) []string { return []string{o.(*corev1.Event).Type} }).Build()
 	return truth, limited(t, truth), client.ObjectKey{Namespace: "hpc", Name: "pi"}
 }
 

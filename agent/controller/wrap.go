@@ -146,7 +146,7 @@ func (b builder) podEnv() []corev1.EnvVar {
 // memberEnv returns what a member needs besides its command line: the token.
 func (b builder) memberEnv() []corev1.EnvVar {
 	env := []corev1.EnvVar{{Name: names.EnvJob, Value: b.job.Name}, {Name: settings.Variable("timeout"), Value: noTimeout}}
-	if b.shares() {
+	if b.shares() && b.job.Spec.Launcher == nil {
 		env = append(env, children.TokenEnv(b.job.Status.TokenSecret))
 	}
 	return env

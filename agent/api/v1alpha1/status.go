@@ -96,7 +96,7 @@ type LaunchJobStatus struct {
 	Replacements int32 `json:"replacements,omitempty"`
 	// +optional
 	Agent *AgentStatus `json:"agent,omitempty"`
-	// The Secret with the token that the members of a job without a launcher share.
+	// The Secret with the token that the members of a job without a launcher share, or with the keys of a job whose launcher reaches workers by network.
 	// +optional
 	TokenSecret string `json:"tokenSecret,omitempty"`
 	// When the controller first created pods, since the job was last suspended, or queued by Kueue.

@@ -64,7 +64,7 @@ func TestServices(t *testing.T) {
 
 // TestToken checks that each token is new, and that a container says whose token it has.
 func TestToken(t *testing.T) {
-	one, two := Token(aLaunched(), ""), Token(aLaunched(), "pi-token-a")
+	one, two := Secret(aLaunched(), ""), Secret(aLaunched(), "pi-token-a")
 	require.True(t, strings.HasPrefix(one.GenerateName, "pi-token-"))
 	require.Empty(t, two.GenerateName)
 	require.NotEqual(t, one.StringData, two.StringData)

@@ -13,16 +13,22 @@ import (
 // key is the key of the token in its Secret.
 const key = "token"
 
-// Token returns the Secret that members share. Without a name the API server chooses a free one.
-// The controller may not read Secrets, so only a successful create proves that a Secret is its own.
-func Token(job *v1alpha1.LaunchJob, name string) *corev1.Secret {
+// Secret returns the Secret that the pods of a job share: the keys of a launcher and its workers, or
+// the token of members. Without a name the API server chooses a free one. The controller may not
+// read Secrets, so only a successful create proves that a Secret is its own.
+func Secret(job *v1alpha1.LaunchJob, name string) *corev1.Secret {
 	secret := &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: Meta(job, name),
 		StringData: map[string]string{key: rand.Text() + rand.Text()},
 	}
+	kind := "-token-"
+	if ByNetwork(job) {
+		// Kubelets do not watch an immutable Secret, and a job may have thousands of workers.
+		kind, secret.StringData, secret.Immutable = "-keys-", pair(), new(true)
+	}
 	if name == "" {
-		secret.GenerateName = job.Name + "-token-"
+		secret.GenerateName = job.Name + kind
 	}
 	return secret
 }

@@ -64,6 +64,7 @@ func ByController() []Set {
 		{Row{"MUSTER_SLOTS", "1", "launcher, without `slots`", "slots of each worker"}, in},
 		{Row{"MUSTER_PODS", "train-worker-0,train-worker-1", "launcher, with `discovery: names`", "names of the workers"}, in},
 		{Row{"MUSTER_TOKEN", Secret, member + ", if there are several", "token that members prove to each other"}, "agent/controller/children"},
+		{Row{"MUSTER_KEY_FILE", "/var/run/secrets/muster.dev/key/worker.key", "launcher and workers, with `transport: network` or `auto`", "path of the launcher's or the worker's key"}, "agent/controller/children"},
 		{Row{"MUSTER_GRACE", "25s", member, "grace of the pod, which a member cannot read"}, in},
 		{Row{"KUBEFLOW_TRAINER_SERVER_URL", "https://muster-controller.muster-system.svc:8443/apis/…", reporters, "where the pod reports its [progress](../guides/progress.md)"}, progress},
 		{Row{"KUBEFLOW_TRAINER_SERVER_CA_CERT", "/var/run/secrets/muster.dev/progress/ca.crt", reporters, "certificate of that server"}, progress},
