@@ -72,6 +72,7 @@ type Request struct {
 	ExitWithin  time.Duration   `flag:"exit-within"`
 	Topology    []string        `flag:"topology-keys"`
 	RequireRDMA bool            `flag:"require-rdma"`
+	Transport   string          `flag:"transport"`
 	Progress    []progress.Word `flag:"progress"` // flags of progress rules, in their order
 	ActiveFor   time.Duration   // --active-deadline
 	CleanPods   string
@@ -140,8 +141,13 @@ func (r Request) Job() (*v1alpha1.LaunchJob, error) {
 	return job, r.exitWithin(job)
 }
 
-// network sets the node labels for the order of ranks, and whether NCCL needs RDMA.
+// network sets the way to the workers, the node labels for the order of ranks, and whether NCCL needs
+// RDMA.
 func (r Request) network(job *v1alpha1.LaunchJob) error {
+	if r.Transport != "" && r.Transport != "exec" && job.Spec.Launcher == nil {
+		return failure.Usage("--launcher adds one", "--transport=%s requires a launcher: members of a job without one always use the pod network", r.Transport)
+	}
+	job.Spec.Transport = r.Transport
 	if r.RequireRDMA && job.Spec.Launcher == nil {
 		return failure.Usage("--launcher adds one", "--require-rdma requires a launcher: without one, no pod sees the output of all members")
 	}

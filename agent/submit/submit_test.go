@@ -62,7 +62,7 @@ func requests() map[string]Request {
 			r.Tolerations = []string{"all", "gpu", "gpu=yes:NoSchedule", "spot:NoExecute", "a=b:NoExecute,Exists"}
 			r.Selectors, r.Labels, r.Annotations = []string{"disk=ssd"}, []string{"team=vision"}, []string{"example.com/note=a=b"}
 			r.RestartPolicy, r.MaxRestartsPer, r.MaxNoProgress, r.ProgressFile = `[{"signals":["kill"],"exitCodes":[42],"causes":["oom"],"output":"NCCL","container":"main","action":"replace-worker"},{"action":"fail"}]`, "6/1h", 5, "/data/*.pt"
-			r.Topology, r.RequireRDMA = []string{"topology.kubernetes.io/zone", "example.com/rack"}, true
+			r.Topology, r.RequireRDMA, r.Transport = []string{"topology.kubernetes.io/zone", "example.com/rack"}, true, "network"
 			r.RestartOn, r.Success, r.HangAfter, r.HangAction, r.ExitWithin = "+hang", "all", 90e9, "stop", 300e9
 			r.Progress = []progress.Word{{Flag: "expect", Value: `step (\d+)`}, {Flag: "within", Value: "10m"}, {Flag: "first-within", Value: "1h"}, {Flag: "expect-by", Value: "rank"}, {Flag: "progress-action", Value: "stop"}, {Flag: "fail-on", Value: "loss.*nan"}}
 			r.Preflight, r.Check, r.GroupCheck, r.CheckTime = "fail", "nvidia-smi -L", "python allreduce.py", 300e9
@@ -139,6 +139,8 @@ func TestMistakes(t *testing.T) {
 		"--preflight-timeout=1ms: must be at least 1s":           func(r *Request) { r.CheckTime = 1e6 },
 		"--topology-keys requires a launcher":                    func(r *Request) { r.Topology = []string{"rack"} },
 		"--require-rdma requires a launcher":                     func(r *Request) { r.RequireRDMA = true },
+		"--transport=auto requires a launcher":                   func(r *Request) { r.Transport = "auto" },
+		"--transport=ssh: unknown value":                         func(r *Request) { r.Transport = "ssh" },
 		"--exit-within=-1m0s: must be at least 1s":               func(r *Request) { r.ExitWithin = -60e9 },
 		"--hang-action=kill":                                     func(r *Request) { r.HangAfter, r.HangAction = 60e9, "kill" },
 		"--hang-after=0s":                                        func(r *Request) { r.HangAction = "stop" },

@@ -50,6 +50,9 @@ func (r Request) validate() error {
 	if err := failure.OneOf("--preflight", r.Preflight, "", "off", "warn", "fail"); err != nil {
 		return err
 	}
+	if err := failure.OneOf("--transport", r.Transport, "", "exec", "network", "auto"); err != nil {
+		return err
+	}
 	if err := failure.OneOf("--hang-action", r.HangAction, "", "report", "stop"); err != nil {
 		return err
 	}
