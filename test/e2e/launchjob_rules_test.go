@@ -151,6 +151,11 @@ func TestLaunchJobMistakes(t *testing.T) {
 			delete(at(o, "spec"), "launcher")
 			at(o, "spec")["framework"], at(o, "spec")["requireRDMA"] = "torch", true
 		}, "requireRDMA requires a launcher"},
+		"the network without a launcher": {func(o map[string]any) {
+			delete(at(o, "spec"), "launcher")
+			at(o, "spec")["framework"], at(o, "spec")["transport"] = "torch", "network"
+		}, "transport network or auto requires a launcher"},
+		"a transport":    {func(o map[string]any) { at(o, "spec")["transport"] = "ssh" }, `supported values: "exec", "network", "auto"`},
 		"a topology key": {func(o map[string]any) { at(o, "spec")["topologyKeys"] = []any{"a b"} }, "want the key of a node label"},
 		"none and a key": {func(o map[string]any) { at(o, "spec")["topologyKeys"] = []any{"none", "rack"} }, "none cannot be used together with keys"},
 		"too many keys": {func(o map[string]any) {
@@ -204,6 +209,7 @@ func TestLaunchJobMistakes(t *testing.T) {
 			`{"spec":{"runPolicy":{"suspend":true},"workers":3}}`:     "workers can be changed only in an elastic job",
 			`{"spec":{"exitWithin":"9m"}}`:                            "while a job runs, only runPolicy can be changed",
 			`{"spec":{"requireRDMA":true}}`:                           "while a job runs, only runPolicy can be changed",
+			`{"spec":{"transport":"network"}}`:                        "while a job runs, only runPolicy can be changed",
 			`{"spec":{"topologyKeys":["rack"]}}`:                      "while a job runs, only runPolicy can be changed",
 			`{"spec":{"agent":{"delivery":"init"},"hangAfter":"9m"}}`: "while a job runs, only runPolicy can be changed",
 		} {
