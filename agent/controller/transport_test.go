@@ -91,46 +91,21 @@ func TestTheKeyVolumeIsOurs(t *testing.T) {
 // keyed is the kind of job whose launcher reaches workers by network.
 var keyed = kindsOfJob[4]
 
-// TestKeysAreMadeOnce kills the controller at each of its writes while the job starts. All pods have
-// keys of one pair, which the status names. Only a killed controller makes a second Secret.
-func TestKeysAreMadeOnce(t *testing.T) {
-	start := func(t *testing.T, at int, after bool) (secrets, writes int) {
-		s := aStory(t, at, after)
-		require.NoError(t, s.truth.Create(t.Context(), keyed.job(s.key)))
-		s.running(keyed)
-		for _, o := range s.own() {
-			if _, secret := o.(*corev1.Secret); secret {
-				secrets++
-			}
-		}
-		return secrets, s.m.writes
-	}
-	secrets, writes := start(t, 0, false)
-	require.Equal(t, 1, secrets)
-	require.Greater(t, writes, 7)
-	for at := 1; at <= writes; at++ {
-		for _, after := range []bool{false, true} {
-			secrets, _ := start(t, at, after)
-			require.LessOrEqual(t, secrets, 2, "killed at write %d, after it: %v", at, after)
-		}
-	}
-}
-
 // TestAnotherTransport checks that a suspended job can change its transport, and keeps its keys.
 func TestAnotherTransport(t *testing.T) {
 	s := aStory(t, 0, false)
 	require.NoError(t, s.truth.Create(t.Context(), keyed.job(s.key)))
 	s.running(keyed)
 	made := s.job().Status.TokenSecret
-	for transport, want := range map[string]string{"exec": "", "network": made} {
+	for _, to := range [][2]string{{"exec", ""}, {"network", made}} {
 		s.suspend(true)
 		job := s.job()
-		job.Spec.Transport = transport
+		job.Spec.Transport = to[0]
 		require.NoError(t, s.truth.Update(t.Context(), job))
 		s.suspend(false)
 		require.Len(t, s.pods(), 3)
 		for _, p := range s.pods() {
-			require.Equal(t, want, secretOf(p))
+			require.Equal(t, to[1], secretOf(p))
 		}
 	}
 	require.NoError(t, s.truth.Get(t.Context(), client.ObjectKey{Namespace: s.key.Namespace, Name: made}, &corev1.Secret{}))

@@ -13,6 +13,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// TestKeysAreMadeOnce kills the controller at each of its writes while the job starts. All pods have
+// keys of one pair, which the status names. Only a killed controller makes a second Secret.
+func TestKeysAreMadeOnce(t *testing.T) {
+	start := func(t *testing.T, at int, after bool) (secrets, writes int) {
+		s := aStory(t, at, after)
+		require.NoError(t, s.truth.Create(t.Context(), keyed.job(s.key)))
+		s.running(keyed)
+		for _, o := range s.own() {
+			if _, secret := o.(*corev1.Secret); secret {
+				secrets++
+			}
+		}
+		return secrets, s.m.writes
+	}
+	secrets, writes := start(t, 0, false)
+	require.Equal(t, 1, secrets)
+	require.Greater(t, writes, 7)
+	for at := 1; at <= writes; at++ {
+		for _, after := range []bool{false, true} {
+			secrets, _ := start(t, at, after)
+			require.LessOrEqual(t, secrets, 2, "killed at write %d, after it: %v", at, after)
+		}
+	}
+}
+
 // mounts has pods on a node get their volumes: a pod whose Secret is missing does not start, and its
 // status does not say why.
 func (s *story) mounts() {
