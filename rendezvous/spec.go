@@ -90,7 +90,7 @@ func memoryLimit(pod *corev1.Pod, container string) memory {
 	return memory{"", "resources.limits.memory of container " + container}
 }
 
-// containerLimits returns the limits of a container: those that the kubelet has admitted, or those of
+// containerLimits returns the limits of a container as the kubelet has admitted them, or the limits of
 // the spec if it does not report them.
 func containerLimits(pod *corev1.Pod, container string) corev1.ResourceList {
 	if s := containerStatus(pod, container); s != nil && s.Resources != nil {

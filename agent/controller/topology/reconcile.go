@@ -100,8 +100,8 @@ func keysOf(job *v1alpha1.LaunchJob) (keys []string) {
 	return keys
 }
 
-// labeledBy returns when at the earliest the labels of nodes are those that the job means. Users label
-// their nodes, and then create a job that names the labels. Kubernetes has whole seconds.
+// labeledBy returns the time from which on a read of a node has the labels that the job means. Users
+// label their nodes, and then create a job that names the labels. Kubernetes has whole seconds.
 func labeledBy(job *v1alpha1.LaunchJob) time.Time {
 	if len(job.Spec.TopologyKeys) == 0 {
 		return time.Time{}

@@ -131,8 +131,8 @@ func TestTopologyOfTheNodeIsOnThePod(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestLabelsOfANewJob checks that a job that names labels gets those that its nodes had when it was created, although
-// the nodes were read for another job shortly before.
+// TestLabelsOfANewJob checks that a job that names labels gets the labels of its nodes as of its creation. The nodes were
+// read for another job shortly before.
 func TestLabelsOfANewJob(t *testing.T) {
 	old, job := aJob(), aJob()
 	job.Name, job.UID, job.Spec.TopologyKeys = "new", "u-2", []v1alpha1.TopologyKey{"late"}

@@ -25,8 +25,7 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// Network dials workers by the pod network, and those that cannot be reached that way by pods/exec.
-// It implements Dialers.
+// Network dials workers by the pod network, and by pods/exec if that fails. It implements Dialers.
 type Network struct {
 	key      secure.LauncherKey
 	launcher *secure.Launcher

@@ -85,7 +85,7 @@ func (w *Resizes) Look(workers []rendezvous.Worker, shot rendezvous.Snapshot, no
 	return found
 }
 
-// forget drops the pods that no longer exist, and returns those that do.
+// forget drops pods that no longer exist, and returns the others.
 func (w *Resizes) forget(shot rendezvous.Snapshot) (exists map[string]bool) {
 	kept, exists := make(map[string]knownSize, len(w.pods)), make(map[string]bool, len(shot.Pods))
 	for _, pod := range shot.Pods {

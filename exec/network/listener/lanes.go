@@ -38,7 +38,7 @@ func (l *lanes) ended() <-chan struct{} {
 	return none
 }
 
-// tell wakes who waits, if no lane is open.
+// tell wakes all waiters, if no lane is open.
 func (l *lanes) tell() {
 	if l.open == 0 && l.none != nil {
 		close(l.none)
