@@ -15,6 +15,7 @@ VALE    := $(GO) tool -modfile=$(CURDIR)/test/lab/lint/vale/go.mod vale --output
 export GOFLAGS += -trimpath -ldflags=-w
 # Lint files with these tags too.
 TAGS    := mpi,speed,pauses,held,cost,culprit,e2e,skew,plugins
+CHECK   := MUSTER_OUT=$(OUT) $(GO) run ./test/suite check
 TOOL    := $(GO) tool -modfile=test/lab/generate/go.mod
 CLUSTER := $(GO) -C test/lab/cluster run .
 # The cluster's version, such as KUBERNETES=1.36 [the one that runs, else defaultMinor of test/lab/cluster].
@@ -105,7 +106,7 @@ site-check: docs ## check pages in a browser: axe, width, dark (needs chromium)
 timeline: ## check the page of agent timeline in a browser (chromium)
 	@test -x /usr/bin/chromium || apt-get install -y --no-install-recommends chromium
 	MUSTER_OUT=$(OUT) $(LAB) timeline
-	@$(GO) run ./test/suite check
+	@$(CHECK)
 
 .PHONY: picture
 picture: launch-path ## record docs/picture.svg: agent run in a terminal
@@ -282,7 +283,7 @@ hangs: ## count false hang reports in the notes of all suites in out/
 convert: ## test agent convert with every field and manifest
 	$(GO) test -count=1 -timeout 5m ./agent/kubeflow # make unit has the race detector
 	MUSTER_OUT=$(OUT) $(LAB) crds
-	@$(GO) run ./test/suite check
+	@$(CHECK)
 
 .PHONY: traces
 traces: ## test that a real OpenTelemetry collector gets a trace
@@ -292,11 +293,11 @@ traces: ## test that a real OpenTelemetry collector gets a trace
 e2e-convert: ## test that the API server accepts what agent convert makes
 	@$(UP)
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -run '^TestTheServerTakesThem$$' -v ./agent/kubeflow
-	@$(GO) run ./test/suite check
+	@$(CHECK)
 
 .PHONY: test
 test: deps lint unit fake-part ## all tests without a cluster: lint, unit, a fifth of make fake
-	@$(GO) run ./test/suite check
+	@$(CHECK)
 
 # Every suite. Suites that need an idle machine come last.
 NIGHTLY := lint unit fake below fake-cells fake-held fake-pauses fake-polls fake-culprit care killed conform errno pid1 fault skew model convert size \
@@ -342,7 +343,7 @@ e2e: build ## run the cluster tests on the cluster of cluster-up
 e2e-smoke: loaded ## a part of make e2e: one of each kind of job and fault
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 8 -timeout 20m -run '$(SMOKE)' ./test/e2e
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 20m -run '$(SMOKE_FAULTS)' ./test/e2e
-	@$(GO) run ./test/suite check
+	@$(CHECK)
 
 .PHONY: e2e-matrix
 e2e-matrix: ## run e2e-smoke on each Kubernetes (MATRIX="1.36 1.37")
@@ -363,7 +364,7 @@ e2e-launchjob: loaded ## run a part of make e2e: LaunchJobs and their controller
 launchjob-tests:
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 30m -run '$(LJ)' ./test/e2e
 	eval "$$($(CLUSTER) env)" && $(GO) test -count=1 -tags e2e -timeout 15m -run '^Test(Killed|MadeAgain|NobodyElses|AnError|TheRole|NothingOf|Accounts|TheCRD|TooLarge|Pods)' ./agent/controller
-	@$(GO) run ./test/suite check
+	@$(CHECK)
 
 .PHONY: killed
 killed: ## kill the controller at each of its writes, in memory
@@ -373,7 +374,7 @@ killed: ## kill the controller at each of its writes, in memory
 preflight: loaded ## break workers and their network before a launch; agent doctor
 	$(GO) test -count=1 -run XXX -bench Look -benchtime 5x ./agent/launch/preflight
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 15m -v -run '^Test(Preflight|Doctor)' ./test/e2e
-	@$(GO) run ./test/suite check
+	@$(CHECK)
 
 .PHONY: e2e-care
 e2e-care: loaded frameworks-image ## test saves of pods in their grace, agent stacks JOB (PyPI)
@@ -384,7 +385,7 @@ e2e-care: loaded frameworks-image ## test saves of pods in their grace, agent st
 .PHONY: e2e-install
 e2e-install: loaded ## install the controller in each way (alone on the cluster)
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) -C test/lab test -count=1 -tags e2e -timeout 20m -v ./install/live
-	@$(GO) run ./test/suite check
+	@$(CHECK)
 
 .PHONY: e2e-release
 e2e-release: loaded release-tool ## install, upgrade, roll back a release (alone on the cluster)
@@ -393,7 +394,7 @@ e2e-release: loaded release-tool ## install, upgrade, roll back a release (alone
 	@$(MAKE) --no-print-directory release VERSION=$(AFTER)
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) MUSTER_REGISTRY=$(BIN)/registry MUSTER_RELEASE_BEFORE=$(OUT)/before MUSTER_RELEASE=$(OUT)/dist \
 		$(GO) -C test/lab test -count=1 -tags e2e,release -timeout 30m -v -run '^TestRelease$$' ./install/live
-	@$(GO) run ./test/suite check
+	@$(CHECK)
 
 # Two releases of this checkout. e2e-release upgrades from one to the other.
 BEFORE ?= v0.0.1
@@ -402,24 +403,24 @@ AFTER  ?= v0.0.2
 .PHONY: e2e-gang
 e2e-gang: loaded ## run LaunchJobs under gang schedulers: ROWS=own,volcano [all]
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) gang $(ROWS:%=-rows %)
-	@$(GO) run ./test/suite check
+	@$(CHECK)
 
 .PHONY: e2e-kueue
 e2e-kueue: build ## run LaunchJobs under Kueue, no cluster: ROWS=admit,node [all]
 	MUSTER_OUT=$(OUT) $(LAB) kueue -bin $(BIN) $(ROWS:%=-rows %)
-	@$(GO) run ./test/suite check
+	@$(CHECK)
 
 .PHONY: e2e-kubeflow
 e2e-kubeflow: loaded frameworks-image ## serve Kubeflow's kinds, also beside mpi-operator (PyPI)
 	@sh test/lab/frameworks/deps.sh --ci
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh plain > $(OUT)/images-plain.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images-plain.txt)
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) serve -bin $(BIN)
-	@$(GO) run ./test/suite check
+	@$(CHECK)
 
 .PHONY: e2e-scale
 e2e-scale: loaded ## measure 20 launches of 20 workers, and 200 jobs on kwok
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) scale -bin $(BIN)
-	@$(GO) run ./test/suite check
+	@$(CHECK)
 
 .PHONY: pipelines
 pipelines: ## compile the component with the SDKs 1.8 and 2 (PyPI)
@@ -449,21 +450,21 @@ e2e-paste: loaded ## paste every command block of README.md and docs (PyPI)
 .PHONY: e2e-fault
 e2e-fault: loaded ## a part of make e2e: faults with limits on times (idle)
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) MUSTER_E2E_IDLE=1 $(GO) test -count=1 -tags e2e -timeout 45m -run '$(FAULTS)' ./test/e2e
-	@$(GO) run ./test/suite check
+	@$(CHECK)
 
 .PHONY: frameworks
 frameworks: build ## run real frameworks on fake workers, then as pods (PyPI)
 	@sh test/lab/frameworks/deps.sh --all
 	@$(MAKE) --no-print-directory frameworks-image
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) frameworks -bin $(BIN) -page docs/operations/support.md
-	@$(GO) run ./test/suite check
+	@$(CHECK)
 
 .PHONY: frameworks-ci
 frameworks-ci: build ## a part of it: PyTorch, JAX, XGBoost, Open MPI 5, as pods
 	@sh test/lab/frameworks/deps.sh --ci
 	@$(MAKE) --no-print-directory frameworks-image
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) frameworks -bin $(BIN) -ci -where cluster
-	@$(GO) run ./test/suite check
+	@$(CHECK)
 
 .PHONY: frameworks-image
 frameworks-image:
@@ -476,7 +477,7 @@ e2e-examples: loaded frameworks-image ## run the folders of examples; gangs: e2e
 	@sh test/lab/frameworks/deps.sh --all
 	@$(LAB) frameworks -install -rows openmpi,torch/sum,jax/auto,tensorflow/servers,deepspeed/plain,horovod/gloo,ray,xgboost/train
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) examples
-	@$(GO) run ./test/suite check
+	@$(CHECK)
 
 .PHONY: heal
 heal: build ## test recovery after lost ranks, pods, nodes, cables (PyPI)
@@ -485,7 +486,7 @@ heal: build ## test recovery after lost ranks, pods, nodes, cables (PyPI)
 	@$(MAKE) --no-print-directory frameworks-image
 	@MUSTER_OUT=$(OUT) $(GO) test -count=1 -run ManyMembers ./rendezvous/barrier -args -members 1000 -figure
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) heal
-	@$(GO) run ./test/suite check
+	@$(CHECK)
 
 .PHONY: heal-ci
 heal-ci: build ## run a short subset of make heal
@@ -494,7 +495,7 @@ heal-ci: build ## run a short subset of make heal
 	@$(MAKE) --no-print-directory frameworks-image
 	@MUSTER_OUT=$(OUT) $(GO) test -count=1 -run ManyMembers ./rendezvous/barrier -args -members 1000 -figure
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) heal -ci -parallel 3
-	@$(GO) run ./test/suite check
+	@$(CHECK)
 
 .PHONY: fault
 fault: fault-test ## inject 10,000 faults, leg x fault x moment: out/fault.json
@@ -513,7 +514,7 @@ fault-test:
 errno: build ## run 900 jobs with failing system calls: out/errno.json (root)
 	@sh test/fake/mpi/deps.sh --errno
 	MUSTER_OUT=$(OUT) $(GO) run ./test/fake/errno -bin $(BIN)
-	@$(GO) run ./test/suite check
+	@$(CHECK)
 
 .PHONY: stall
 stall: build ## 64 MiB of output not read for 90 s; a full spool (root)
