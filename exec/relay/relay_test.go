@@ -9,6 +9,8 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -49,10 +51,39 @@ func worker(t *testing.T, each func(net.Conn)) string {
 
 func echo(conn net.Conn) { _, _ = io.Copy(conn, conn) }
 
+// fragile is a connection that can be cut, which its user sees as a reset.
+type fragile struct {
+	net.Conn
+	isCut atomic.Bool
+}
+
+func (f *fragile) cut() {
+	f.isCut.Store(true)
+	f.Close()
+}
+
+func (f *fragile) Read(p []byte) (int, error) {
+	n, err := f.Conn.Read(p)
+	return n, f.seen(err)
+}
+
+func (f *fragile) Write(p []byte) (int, error) {
+	n, err := f.Conn.Write(p)
+	return n, f.seen(err)
+}
+
+func (f *fragile) seen(err error) error {
+	if err != nil && f.isCut.Load() {
+		return syscall.ECONNRESET
+	}
+	return err
+}
+
 // trunkOver returns a trunk to a relay that dials with dial. end waits for the relay's result.
-func trunkOver(t *testing.T, dial func(context.Context, string) (net.Conn, error)) (trunk *Trunk, far net.Conn, end func() error) {
+func trunkOver(t *testing.T, dial func(context.Context, string) (net.Conn, error)) (trunk *Trunk, far *fragile, end func() error) {
 	t.Helper()
-	near, far := net.Pipe()
+	near, pipe := net.Pipe()
+	far = &fragile{Conn: pipe}
 	served := make(chan error, 1)
 	go func() { served <- Serve(t.Context(), far, dial) }()
 	trunk, err := NewTrunk(near)
@@ -197,7 +228,7 @@ func TestCutTrunkEndsItsLanes(t *testing.T) {
 	trunk, far, end := trunkOver(t, dialTCP)
 	lane, err := trunk.Dial(t.Context(), address)
 	require.NoError(t, err)
-	far.Close()
+	far.cut()
 	_, err = lane.Read(make([]byte, 1))
 	require.Error(t, err)
 	<-trunk.Done()
@@ -205,7 +236,7 @@ func TestCutTrunkEndsItsLanes(t *testing.T) {
 	_, err = trunk.Dial(t.Context(), address)
 	require.Error(t, err)
 	require.NotErrorAs(t, err, new(*RefusedError), "the relay is at fault, not the worker")
-	require.ErrorIs(t, end(), io.ErrClosedPipe)
+	require.ErrorIs(t, end(), syscall.ECONNRESET)
 }
 
 func TestTooManyLanes(t *testing.T) {

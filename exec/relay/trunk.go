@@ -87,5 +87,5 @@ func settings() *yamux.Config {
 
 // lost reports whether an error only says that the trunk or the lane has ended.
 func lost(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, yamux.ErrSessionShutdown) || errors.Is(err, net.ErrClosed)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, yamux.ErrSessionShutdown) || errors.Is(err, net.ErrClosed)
 }
