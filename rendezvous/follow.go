@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -30,24 +32,20 @@ func (w Watch) request() *rest.Request {
 	return w.Client.Get().Namespace(w.Namespace).Resource("pods").MaxRetries(0)
 }
 
-// followSelector lists once, then watches until the resource version is too old (nil: list again)
+// followSelector lists the pods, then watches until the resource version is too old (nil: list again)
 // or a request fails. If a watch merely ends, it starts another one at the same version.
 func (w Watch) followSelector(ctx context.Context, v *view) error {
-	listing, cancel := context.WithTimeout(ctx, w.Timeout)
-	defer cancel()
-	var list corev1.PodList
-	err := w.request().Param("labelSelector", w.Selector).Do(listing).Into(&list)
+	listed, version, err := w.list(ctx)
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		return nil // between two pages
+	}
 	if err != nil {
 		return &verbError{"list", err}
 	}
 	v.update(func(pods map[string]*corev1.Pod) {
 		clear(pods)
-		for i := range list.Items {
-			list.Items[i].ManagedFields = nil
-			pods[list.Items[i].Name] = &list.Items[i]
-		}
+		maps.Copy(pods, listed)
 	})
-	version := list.ResourceVersion
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := w.watchFrom(ctx, v, &version)
@@ -67,6 +65,40 @@ func (w Watch) followSelector(ctx context.Context, v *view) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// pageSize is how many pods are asked for at once, as in kubectl. Only one page at a time is in memory
+// with all that it says.
+const pageSize = 500
+
+// list reads the pods, and the resource version from which to watch them.
+func (w Watch) list(ctx context.Context) (pods map[string]*corev1.Pod, version string, err error) {
+	pods = map[string]*corev1.Pod{}
+	for next := ""; ; {
+		page, err := w.page(ctx, next)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, pod := range page.Items { // a copy, because a pointer would keep the whole page
+			slim(&pod)
+			pods[pod.Name] = &pod
+		}
+		if next = page.Continue; next == "" {
+			return pods, page.ResourceVersion, nil
+		}
+	}
+}
+
+// page reads one page of the list. next is the token of the page before; "" for the first one.
+func (w Watch) page(ctx context.Context, next string) (list corev1.PodList, err error) {
+	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
+	defer cancel()
+	r := w.request().Param("labelSelector", w.Selector).Param("limit", strconv.Itoa(pageSize))
+	if next != "" {
+		r = r.Param("continue", next)
+	}
+	err = r.Do(ctx).Into(&list)
+	return list, err
 }
 
 // watchFrom follows one watch to its end and keeps version up to date. It returns nil if the stream
@@ -106,7 +138,7 @@ func (w Watch) watchFrom(ctx context.Context, v *view, version *string) error {
 			v.alive()
 			continue
 		}
-		pod.ManagedFields = nil
+		slim(pod)
 		v.update(func(pods map[string]*corev1.Pod) {
 			if event.Type == watch.Deleted {
 				delete(pods, pod.Name)
@@ -139,7 +171,7 @@ func (w Watch) followNames(ctx context.Context, v *view) error {
 			defer mu.Unlock()
 			switch {
 			case err == nil:
-				pod.ManagedFields = nil
+				slim(pod)
 				found[name] = pod
 			case apierrors.IsNotFound(err):
 				found[name] = nil

@@ -1,10 +1,13 @@
 package fakekube
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -114,7 +117,35 @@ func (s *Server) listOrWatch(w http.ResponseWriter, r *http.Request) {
 		s.watch(w, r, selector)
 		return
 	}
-	writeJSON(w, s.list(r.PathValue("ns"), selector, field))
+	list := s.list(r.PathValue("ns"), selector, field)
+	if err := cut(list, r.URL.Query()); err != nil {
+		WriteStatus(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	writeJSON(w, list)
+}
+
+// cut leaves the page of a list that a query asks for with limit and continue. Later pages have the
+// resource version of the first one, but the pods of now.
+func cut(list *corev1.PodList, query url.Values) error {
+	if next := query.Get("continue"); next != "" {
+		version, after, ok := strings.Cut(next, " ")
+		if !ok {
+			return errors.New("continue key is not valid")
+		}
+		list.ResourceVersion = version
+		list.Items = slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return p.Namespace+"/"+p.Name <= after })
+	}
+	limit, err := strconv.Atoi(cmp.Or(query.Get("limit"), "0"))
+	if err != nil {
+		return fmt.Errorf("limit: %w", err)
+	}
+	if limit > 0 && len(list.Items) > limit {
+		last := list.Items[limit-1]
+		left := int64(len(list.Items) - limit)
+		list.Items, list.Continue, list.RemainingItemCount = list.Items[:limit], list.ResourceVersion+" "+last.Namespace+"/"+last.Name, &left
+	}
+	return nil
 }
 
 func (s *Server) list(namespace string, selector labels.Selector, field fields.Selector) *corev1.PodList {
