@@ -148,8 +148,8 @@ func TestProcesses(t *testing.T) {
 // uses its own directory of files.
 func TestSettleWithFiles(t *testing.T) {
 	p := Plan{Processes: []Process{
-		{Worker: 0, ours: []framework.Var{{Name: "PYTHONPATH", Value: framework.FilesDir, Extend: ":"}}},
-		{Worker: 1, ours: []framework.Var{{Name: "PYTHONPATH", Value: framework.FilesDir, Extend: ":"}, {Name: "CONF", Value: framework.FilesDir + "/x.json"}}},
+		{Worker: 0, ours: []*framework.Var{{Name: "PYTHONPATH", Value: framework.FilesDir, Extend: ":"}}},
+		{Worker: 1, ours: []*framework.Var{{Name: "PYTHONPATH", Value: framework.FilesDir, Extend: ":"}, {Name: "CONF", Value: framework.FilesDir + "/x.json"}}},
 	}}
 	require.Equal(t, []string{"PYTHONPATH"}, p.Extended())
 	warnings := p.SettleProcesses(config.Config{}, [][]string{{"PYTHONPATH=/image"}, nil}, []string{"/a", "/b"})

@@ -4,38 +4,30 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/musterhq/muster/agent/framework"
 )
 
-// planFile is the file format of a plan. It stores long values of the processes' variables once:
-// each of 1,000 workers has the addresses of all workers.
+// planFile is the file format of a plan. It has each variable of the processes once: most are the
+// same for all, and some have the addresses of all workers.
 type planFile struct {
 	Plan
-	Long []string `json:"long,omitempty"`
+	Table []*framework.Var `json:"table,omitempty"`
+	Uses  [][]int          `json:"uses,omitempty"` // by process: which of Table it has
 }
-
-// longMark begins a value that is an index into Long. No value of a variable can contain a NUL.
-const longMark = "\x00"
 
 // Encode encodes the plan as a file for `agent env` and `agent hosts`. [Decode] reads it.
 func (p Plan) Encode() ([]byte, error) {
-	file := planFile{Plan: p}
-	file.Processes = slices.Clone(p.Processes)
-	places := map[string]string{}
-	for i, one := range file.Processes {
-		file.Processes[i].Vars = slices.Clone(one.Vars)
-		for j, v := range one.Vars {
-			if len(v.Value) < longAssignment {
-				continue
+	file := planFile{Plan: p, Uses: make([][]int, len(p.Processes))}
+	places := map[*framework.Var]int{}
+	for i, one := range p.Processes {
+		for _, v := range one.Vars {
+			place, known := places[v]
+			if !known {
+				place = len(file.Table)
+				places[v], file.Table = place, append(file.Table, v)
 			}
-			if places[v.Value] == "" {
-				places[v.Value] = longMark + strconv.Itoa(len(file.Long))
-				file.Long = append(file.Long, v.Value)
-			}
-			file.Processes[i].Vars[j].Value = places[v.Value]
+			file.Uses[i] = append(file.Uses[i], place)
 		}
 	}
 	text, err := json.Marshal(file)
@@ -51,26 +43,17 @@ func Decode(text []byte) (Plan, error) {
 	if err := json.Unmarshal(text, &file); err != nil {
 		return Plan{}, fmt.Errorf("read plan: %w", err)
 	}
-	for _, one := range file.Processes {
-		for j := range one.Vars {
-			if err := file.lengthen(&one.Vars[j]); err != nil {
-				return Plan{}, fmt.Errorf("read plan: %w", err)
+	if len(file.Uses) != len(file.Processes) || slices.Contains(file.Table, nil) {
+		return Plan{}, fmt.Errorf("read plan: variables for %d of %d processes", len(file.Uses), len(file.Processes))
+	}
+	for i, uses := range file.Uses {
+		one := &file.Processes[i]
+		for _, place := range uses {
+			if place < 0 || place >= len(file.Table) {
+				return Plan{}, fmt.Errorf("read plan: %s refers to variable %d of %d", one.Label, place, len(file.Table))
 			}
+			one.Vars = append(one.Vars, file.Table[place])
 		}
 	}
 	return file.Plan, nil
-}
-
-// lengthen restores a variable's long value.
-func (f planFile) lengthen(v *framework.Var) error {
-	place, long := strings.CutPrefix(v.Value, longMark)
-	if !long {
-		return nil
-	}
-	n, err := strconv.Atoi(place)
-	if err != nil || n < 0 || n >= len(f.Long) {
-		return fmt.Errorf("%s refers to value %q of %d", v.Name, place, len(f.Long))
-	}
-	v.Value = f.Long[n]
-	return nil
 }

@@ -13,26 +13,28 @@ import (
 
 // Process is one process on a worker in a plan.
 type Process struct {
-	Label  string          `json:"label"` // "rank 3", "ps 0"
-	Worker int             `json:"worker"`
-	Rank   int             `json:"rank"` // -1: none
-	Role   string          `json:"role,omitempty"`
-	Vars   []framework.Var `json:"vars"` // variables that Muster sets, without those of the user
-	Argv   []string        `json:"argv"`
-	After  string          `json:"after,omitempty"`
-	Part   framework.Part  `json:"part,omitempty"`
+	Label  string           `json:"label"` // "rank 3", "ps 0"
+	Worker int              `json:"worker"`
+	Rank   int              `json:"rank"` // -1: none
+	Role   string           `json:"role,omitempty"`
+	Vars   []*framework.Var `json:"-"` // variables that Muster sets, without those of the user; shared
+	Argv   []string         `json:"argv"`
+	After  string           `json:"after,omitempty"`
+	Part   framework.Part   `json:"part,omitempty"`
 
-	ours []framework.Var // all of Muster's variables, before [Plan.SettleProcesses]
+	ours []*framework.Var // all of Muster's variables, before [Plan.SettleProcesses]; shared
 }
 
 // withProcesses adds the processes to a plan, each with its own environment.
 func (p Plan) withProcesses(s Situation, list []framework.Process) (Plan, error) {
+	known := shared{}
+	p.Processes = make([]Process, 0, len(list))
 	for _, one := range list {
 		if i := s.Ranked[one.Worker].Index; p.Elastic && i >= 0 {
 			one.Rank = i // its position among the current workers changes
 		}
 		proc := Process{Label: labelOf(one), Worker: one.Worker, Rank: one.Rank, Role: one.Role, Argv: one.Argv, After: one.After, Part: one.Part,
-			ours: slices.Concat(one.Env, debugVars(s.Config), []framework.Var{attemptVar(s.Attempt)}, traceVars(s))}
+			ours: known.all(one.Env, debugVars(s.Config), []framework.Var{attemptVar(s.Attempt)}, traceVars(s))}
 		p.Processes = append(p.Processes, proc)
 	}
 	if err := s.Config.RanksShown(p.Ranks()); err != nil {
@@ -62,17 +64,23 @@ func (p Plan) Ranks() int {
 // worker, and inserts the directories of files. warnings name each variable of the user once, not
 // once per rank.
 func (p Plan) SettleProcesses(cfg config.Config, user [][]string, dirs []string) (warnings []string) {
-	warned := map[string]bool{}
+	warned, known := map[string]bool{}, shared{}
 	for i := range p.Processes {
 		one := &p.Processes[i]
-		one.Vars = nil
+		one.Vars = make([]*framework.Var, 0, len(one.ours))
 		theirs := slices.Concat(user[one.Worker], cfg.Env)
-		for _, v := range one.ours {
+		for _, ours := range one.ours {
+			v := *ours
 			if dirs != nil {
 				v.Value = strings.ReplaceAll(v.Value, framework.FilesDir, dirs[one.Worker])
 			}
 			set, kept := framework.Merge(theirs, []framework.Var{v})
-			one.Vars = append(one.Vars, set...)
+			for _, v := range set {
+				if !equal(v, *ours) {
+					ours = known.of(v)
+				}
+				one.Vars = append(one.Vars, ours)
+			}
 			for _, sentence := range kept {
 				if !warned[v.Name] {
 					warned[v.Name] = true
@@ -89,19 +97,17 @@ func (p Process) Environment(cfg config.Config) []string {
 	return p.EnvironmentOf(cfg, Assigned{})
 }
 
-// Assigned stores the assignments that processes share. The addresses of 1,000 workers, which each
-// environment contains, are then in memory once.
-type Assigned map[[2]string]string
+// Assigned holds the assignments of variables that processes share, so that each is in memory once.
+type Assigned map[*framework.Var]string
 
 // EnvironmentOf is Environment, but takes shared assignments from known and adds new ones to it.
 func (p Process) EnvironmentOf(cfg config.Config, known Assigned) []string {
 	env := append(make([]string, 0, len(cfg.Env)+len(p.Vars)), cfg.Env...)
 	for _, v := range p.Vars {
-		key := [2]string{v.Name, v.Value}
-		if known[key] == "" {
-			known[key] = v.Name + "=" + v.Value
+		if known[v] == "" {
+			known[v] = v.Name + "=" + v.Value
 		}
-		env = append(env, known[key])
+		env = append(env, known[v])
 	}
 	return env
 }
@@ -154,7 +160,7 @@ func (p Plan) Extended() []string {
 func Starter(processes []Process) string {
 	for _, p := range processes {
 		has := func(name string) bool {
-			return slices.ContainsFunc(p.ours, func(v framework.Var) bool { return v.Name == name })
+			return slices.ContainsFunc(p.ours, func(v *framework.Var) bool { return v.Name == name })
 		}
 		if has("PET_NPROC_PER_NODE") && !has("RANK") { // torchrun sets RANK itself
 			return "torchrun"

@@ -63,7 +63,7 @@ func explainProcesses(w io.Writer, planned plan.Plan) {
 			line := "not set, or the user's"
 			for _, v := range p.Vars {
 				if v.Name == name {
-					line, why = name+"="+shownValue(v), v.Why
+					line, why = name+"="+shownValue(*v), v.Why
 				}
 			}
 			same = same && (lines == nil || lines[0] == line)
