@@ -118,3 +118,52 @@ func (s *stage) record() wire.ExitRecord {
 }
 
 var errGone = errors.New("worker w-1 lost: its node is gone")
+
+// reporting opens sessions with a method Then.
+type reporting struct {
+	*stage
+	can bool
+}
+
+func (r reporting) Open(ctx context.Context, id string, spec wire.Spec, stdout, stderr io.Writer) (Session, error) {
+	if _, err := r.stage.Open(ctx, id, spec, stdout, stderr); err != nil {
+		return nil, err
+	}
+	s := &reported{stage: r.stage, can: r.can, done: make(chan struct{})}
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	return s, nil
+}
+
+// reported is the session of a reporting stage.
+type reported struct {
+	*stage
+	can    bool
+	ctx    context.Context //nolint:containedctx // of the goroutine of Then
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when exit and err are set
+	exit   wire.ExitRecord
+	err    error
+}
+
+func (s *reported) Then(f func()) bool {
+	if !s.can {
+		return false
+	}
+	go func() {
+		s.exit, s.err = s.stage.Wait(s.ctx)
+		close(s.done)
+		f()
+	}()
+	return true
+}
+
+func (s *reported) Wait(ctx context.Context) (wire.ExitRecord, error) {
+	if !s.can {
+		return s.stage.Wait(ctx)
+	}
+	if ctx.Err() != nil {
+		s.cancel(context.Cause(ctx))
+	}
+	<-s.done
+	return s.exit, s.err
+}

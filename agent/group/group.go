@@ -181,7 +181,7 @@ func (g *Group) open(waiting context.Context, i int) {
 		return
 	}
 	p.session = session
-	g.wg.Go(func() {
+	followed := func() {
 		exit, err := session.Wait(waiting)
 		p.close() // here, because the rest of a line may have to wait for its reader
 		end := End{Process: i, Exit: exit, Err: err, At: time.Now()}
@@ -189,7 +189,33 @@ func (g *Group) open(waiting context.Context, i int) {
 			end.At = time.UnixMilli(exit.EndedMillis)
 		}
 		g.send(waiting, event{end: end})
+	}
+	if !g.followLater(waiting, session, followed) {
+		g.wg.Go(followed)
+	}
+}
+
+// followLater has followed called when a session has ended, or when waiting ends. It returns false if
+// the session cannot do that.
+func (g *Group) followLater(waiting context.Context, session Session, followed func()) bool {
+	s, ok := session.(interface{ Then(f func()) bool })
+	if !ok {
+		return false
+	}
+	g.wg.Add(1)
+	once := sync.OnceFunc(func() {
+		defer g.wg.Done()
+		followed()
 	})
+	stop := context.AfterFunc(waiting, once)
+	if s.Then(func() { stop(); once() }) {
+		return true
+	}
+	if stop() {
+		g.wg.Done()
+		return false
+	}
+	return true // waiting has ended
 }
 
 // send passes an event to Run, unless Run has returned.

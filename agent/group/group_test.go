@@ -16,13 +16,17 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// cast returns a group of simulated processes. parts may be shorter than acts.
+// cast returns a group of simulated processes. parts may be shorter than acts. The sessions of one
+// process in three can report their ends, and those of another one say that they cannot.
 func cast(parts []framework.Part, acts ...act) (Config, []*stage) {
 	cfg := Config{Grace: 10 * time.Second, FailGrace: 5 * time.Second}
 	var stages []*stage
 	for i, a := range acts {
 		s := newStage(a)
 		p := Process{Label: fmt.Sprintf("rank %d", i), Worker: fmt.Sprintf("w-%d", i), Opener: s}
+		if i%3 > 0 {
+			p.Opener = reporting{stage: s, can: i%3 == 1}
+		}
 		if i < len(parts) {
 			p.Part = parts[i]
 			p.Role = fmt.Sprint("role of part ", parts[i], " at ", i)

@@ -17,7 +17,8 @@ type Opener interface {
 
 // Session is a process on a worker. An error of Wait means that the worker was lost, or that ctx
 // has ended. If Wait succeeds, every byte of output has been written. A Session with a method
-// Signal(int) gets the signals that are passed on.
+// Signal(int) gets the signals that are passed on. A Session with a method Then(func()) bool, which
+// has its argument called when Wait would return at once, needs no goroutine while its process runs.
 type Session interface {
 	// Wait returns the exit record once the process has ended.
 	Wait(ctx context.Context) (wire.ExitRecord, error)

@@ -135,18 +135,35 @@ func (in *In) closeLocked() {
 }
 
 // Run writes arriving bytes to w in order. It returns nil when the stream has ended or Abort was
-// called, and the error of w if w fails. After such an error bytes are acknowledged and dropped.
+// called, and the error of w if w fails. After such an error bytes are acknowledged and dropped. Only
+// one call of Run or Flush at a time may use the stream.
 func (in *In) Run(w io.Writer) error {
 	for {
 		in.mu.Lock()
 		for len(in.pending) == 0 && !in.closed && !(in.ended && in.written == in.end) {
 			in.wake.Wait()
 		}
-		if len(in.pending) == 0 {
+		over := len(in.pending) == 0
+		in.mu.Unlock()
+		if over {
+			return nil
+		}
+		if err := in.Flush(w); err != nil {
+			return err
+		}
+	}
+}
+
+// Flush writes the bytes to w that have arrived, and does not wait for others. Its error is that of
+// Run.
+func (in *In) Flush(w io.Writer) error {
+	for {
+		in.mu.Lock()
+		batch := in.pending
+		if len(batch) == 0 {
 			in.mu.Unlock()
 			return nil
 		}
-		batch := in.pending
 		in.pending, in.spare = in.spare[:0], nil
 		in.mu.Unlock()
 
@@ -163,6 +180,13 @@ func (in *In) Run(w io.Writer) error {
 		}
 		in.mu.Unlock()
 	}
+}
+
+// Pending reports whether bytes have arrived that are not being written yet.
+func (in *In) Pending() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return len(in.pending) > 0
 }
 
 // Trim frees the buffers of a stream that has been idle since the last Trim. A busy stream reuses

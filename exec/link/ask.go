@@ -135,6 +135,9 @@ func (c *conn) ask(rec wire.AskRecord) (<-chan wire.AnswerRecord, uint64) {
 	c.mu.Lock()
 	c.asks++
 	number := c.asks
+	if c.asking == nil {
+		c.asking = map[uint64]*pending{}
+	}
 	c.asking[number] = p
 	c.mu.Unlock()
 	rec.Seq = number

@@ -14,20 +14,24 @@ import (
 )
 
 // readBuffer is for small frames: the payload of a large frame is read directly into its place. A
-// launcher has a thousand of these buffers.
-const readBuffer = 4 << 10
+// launcher has thousands of these buffers.
+const readBuffer = 512
 
-// keptBuffer is the largest write buffer that an idle connection keeps, in bytes.
-const keptBuffer = 4 << 10
+// keptBuffer is the largest write buffer in bytes that a connection keeps while it has nothing to
+// send.
+const keptBuffer = 512
 
-// conn is one connection of a link.
+// conn is one connection of a link. While nothing happens it has one goroutine, which reads: a
+// launcher may have thousands of connections, and a goroutine that waits costs several kilobytes.
 type conn struct {
 	link   *Link
 	rw     io.ReadWriteCloser
 	reader *wire.Reader
-	kicked chan struct{}
-	done   chan struct{} // closed by close
-	proto  int           // negotiated version; set before serve
+	done   chan struct{}  // closed by close
+	proto  int            // negotiated version; set before serve
+	loops  sync.WaitGroup // sender and watcher, while they run
+	pace   *flow.Pace     // of the sender
+	buf    []byte         // of the sender
 
 	// Times are durations since born, by the monotonic clock: a step of the wall clock must not
 	// make a live connection look dead, nor a dead one alive.
@@ -36,18 +40,20 @@ type conn struct {
 	written atomic.Int64
 
 	mu     sync.Mutex
+	sender sender
 	queue  []wire.Frame
 	ackDue bool
-	idle   bool   // no traffic for a while; a large buffer is freed then
-	cause  error  // why it was closed
-	pings  uint64 // number of the last PING sent
+	cause  error       // why it was closed; nil: it is open
+	timer  *time.Timer // calls watch
+	pings  uint64      // number of the last PING sent
 	proofs []proof
-	asks   uint64 // number of the last ASK sent
-	asking map[uint64]*pending
+	asks   uint64              // number of the last ASK sent
+	asking map[uint64]*pending // nil: none was sent
 }
 
 func newConn(l *Link, rw io.ReadWriteCloser) *conn {
-	c := &conn{link: l, rw: rw, born: time.Now(), kicked: make(chan struct{}, 1), done: make(chan struct{}), asking: map[uint64]*pending{}}
+	c := &conn{link: l, rw: rw, born: time.Now(), done: make(chan struct{})}
+	c.pace = flow.NewPace(c.lookForAcks)
 	c.reader = wire.NewReader(bufio.NewReaderSize(lifeReader{c}, readBuffer))
 	return c
 }
@@ -68,11 +74,14 @@ func (r lifeReader) Read(p []byte) (int, error) {
 func (c *conn) serve(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { c.close(context.Cause(ctx)) })
 	defer stop()
-	var loops sync.WaitGroup
-	loops.Go(func() { c.close(c.send()) })
-	loops.Go(func() { c.watch() })
+	c.mu.Lock()
+	if c.cause == nil {
+		c.timer = time.AfterFunc(c.link.cfg.PingEvery, c.watch)
+	}
+	c.mu.Unlock()
 	c.close(c.receive())
-	loops.Wait()
+	c.loops.Wait()
+	c.pace.Stop()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cause
@@ -88,34 +97,29 @@ func (c *conn) close(cause error) {
 		}
 		c.cause = cause
 		close(c.done)
+		if c.timer != nil {
+			c.timer.Stop()
+		}
 	}
 	c.mu.Unlock()
 	if first {
 		c.rw.Close()
-	}
-	c.kick()
-}
-
-func (c *conn) kick() {
-	select {
-	case c.kicked <- struct{}{}:
-	default:
 	}
 }
 
 // lookForAcks makes the sender check for acknowledgements.
 func (c *conn) lookForAcks() {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.ackDue = true
-	c.mu.Unlock()
-	c.kick()
+	c.rouse()
 }
 
 func (c *conn) push(f wire.Frame) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.queue = append(c.queue, f)
-	c.mu.Unlock()
-	c.kick()
+	c.rouse()
 }
 
 func (c *conn) record(t wire.Type, channel uint32, v any) {
@@ -128,91 +132,47 @@ func (c *conn) record(t wire.Type, channel uint32, v any) {
 }
 
 // watch pings an idle connection, closes a dead one, and parks one that only detached sessions
-// need.
+// need. The timer calls it.
 func (c *conn) watch() {
-	cfg := &c.link.cfg
-	timer := time.NewTimer(cfg.PingEvery)
-	defer timer.Stop()
-	for {
-		select {
-		case <-c.done:
-			return
-		case <-timer.C:
-		}
-		now := time.Now()
-		age := now.Sub(c.born)
-		silence, quiet := age-time.Duration(c.read.Load()), age-time.Duration(c.written.Load())
-		if silence >= cfg.DeadAfter {
-			c.close(&DialError{Kind: Dropped, Err: fmt.Errorf("no data for %s", silence.Round(time.Millisecond))})
-			return
-		}
-		if c.link.mayPark(now) {
-			c.record(wire.Park, 0, wire.ParkRecord{LeaseSeconds: int(cfg.ParkLease / time.Second)})
-			return
-		}
-		if silence >= cfg.PingEvery || quiet >= cfg.PingEvery {
-			c.mu.Lock()
-			c.idle = true
-			c.mu.Unlock()
-			c.ping()
-			c.link.trim()
-		}
-		next := min(cfg.PingEvery, cfg.DeadAfter-silence)
-		if silence < cfg.PingEvery && quiet < cfg.PingEvery {
-			next = cfg.PingEvery - max(silence, quiet)
-		}
-		timer.Reset(max(next, time.Millisecond))
+	c.mu.Lock()
+	if c.cause != nil {
+		c.mu.Unlock()
+		return
+	}
+	c.loops.Add(1)
+	c.mu.Unlock()
+	defer c.loops.Done()
+	again, ok := c.look(time.Now())
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cause == nil {
+		c.timer.Reset(max(again, time.Millisecond))
 	}
 }
 
-// send writes queued frames, acknowledgements and stdin until the connection is closed or parked.
-// Nothing follows PARK.
-func (c *conn) send() error {
-	var buf []byte
-	pace := flow.NewPace(c.lookForAcks)
-	defer pace.Stop()
-	for {
-		c.mu.Lock()
-		queue, acks, idle, closed := c.queue, c.ackDue, c.idle, c.cause != nil
-		c.queue, c.ackDue, c.idle = nil, false, false
-		c.mu.Unlock()
-		if closed {
-			return nil
-		}
-		b := buf[:0]
-		parked := false
-		var err error
-		for _, f := range queue {
-			if b, err = wire.Append(b, f); err != nil {
-				return err
-			}
-			if parked = f.Type == wire.Park; parked {
-				break
-			}
-		}
-		if acks && !parked {
-			if b, err = c.link.appendAcks(c, b, pace); err != nil {
-				return err
-			}
-		}
-		if len(b) == 0 {
-			b = c.link.appendStdin(c, b)
-		}
-		if len(b) == 0 {
-			<-c.kicked
-			continue
-		}
-		if _, err := c.rw.Write(b); err != nil {
-			return err
-		}
-		if parked {
-			return errParked
-		}
-		c.written.Store(int64(time.Since(c.born)))
-		if buf = b[:0]; cap(buf) > 2*wire.MaxData || idle && cap(buf) > keptBuffer {
-			buf = nil
-		}
+// look does what watch is for, and returns after which time it is due again. ok is false if it will
+// not be due any more.
+func (c *conn) look(now time.Time) (again time.Duration, ok bool) {
+	cfg := &c.link.cfg
+	age := now.Sub(c.born)
+	silence, quiet := age-time.Duration(c.read.Load()), age-time.Duration(c.written.Load())
+	if silence >= cfg.DeadAfter {
+		c.close(&DialError{Kind: Dropped, Err: fmt.Errorf("no data for %s", silence.Round(time.Millisecond))})
+		return 0, false
 	}
+	if c.link.mayPark(now) {
+		c.record(wire.Park, 0, wire.ParkRecord{LeaseSeconds: int(cfg.ParkLease / time.Second)})
+		return 0, false
+	}
+	if silence < cfg.PingEvery && quiet < cfg.PingEvery {
+		return cfg.PingEvery - max(silence, quiet), true
+	}
+	c.ping()
+	c.link.trim()
+	return min(cfg.PingEvery, cfg.DeadAfter-silence), true
 }
 
 // receive handles frames until the connection ends.

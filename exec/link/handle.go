@@ -58,7 +58,9 @@ func (l *Link) handle(c *conn, f wire.Frame) error {
 			err = s.opened(c, rec)
 		}
 	case wire.Data:
-		err = in.Put(f.Offset, f.Payload)
+		if err = in.Put(f.Offset, f.Payload); err == nil {
+			s.pump(f.Stream)
+		}
 	case wire.EOF:
 		err = in.End(f.Offset)
 	case wire.Ack:
@@ -124,6 +126,6 @@ func (s *Session) ended(rec wire.ExitRecord) {
 	defer s.link.mu.Unlock()
 	if s.exit == nil && s.err == nil {
 		s.exit, s.confirmed = &rec, true
-		close(s.exited)
+		s.link.running.Go(s.finish)
 	}
 }

@@ -32,8 +32,9 @@ type Session struct {
 	stdin   *flow.Out
 	stdout  *flow.In
 	stderr  *flow.In
-	exited  chan struct{} // closed when exit is set or the session failed
-	done    chan struct{} // closed when Wait may return
+	writing [3]sync.Mutex  // held by the goroutine that writes the stream, by stream
+	reader  sync.WaitGroup // the goroutine that reads Stdin, if there is one
+	done    chan struct{}  // closed when Wait may return
 
 	// The fields below are guarded by link.mu.
 	conn      *conn // the connection on which the worker has confirmed it
@@ -44,6 +45,8 @@ type Session struct {
 	unread    [3]bool   // nobody reads the stream any longer
 	exit      *wire.ExitRecord
 	err       error
+	over      bool   // done is closed
+	then      func() // see Then
 }
 
 // Open starts a session, or attaches to the one with that id. An empty id makes a new session. Open
@@ -55,8 +58,7 @@ func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) 
 		id = wire.NewID()
 	}
 	spec.Stdin, spec.InOrder = st.Stdin != nil, spec.GatherMillis > 0
-	s := &Session{link: l, id: id, spec: spec, hash: spec.Hash(), streams: st,
-		exited: make(chan struct{}), done: make(chan struct{})}
+	s := &Session{link: l, id: id, spec: spec, hash: spec.Hash(), streams: st, done: make(chan struct{})}
 	l.mu.Lock()
 	first, greeted := l.specFor(s), l.heard.welcome != nil
 	l.mu.Unlock()
@@ -88,7 +90,9 @@ func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) 
 	case c != nil:
 		s.openOn(c, s.channel)
 	}
-	l.running.Go(s.run)
+	if st.Stdin != nil {
+		s.reader.Go(s.read)
+	}
 	l.mu.Unlock()
 	l.rouse()
 	return s, nil
@@ -112,6 +116,19 @@ func (s *Session) Wait(ctx context.Context) (wire.ExitRecord, error) {
 		return wire.ExitRecord{}, s.err
 	}
 	return *s.exit, nil
+}
+
+// Then has f called, in a goroutine of the link, when Wait would return at once. It returns false, and
+// f is not called, if that is the case already. It is for callers that wait for thousands of sessions,
+// and can be called once.
+func (s *Session) Then(f func()) bool {
+	s.link.mu.Lock()
+	defer s.link.mu.Unlock()
+	if s.over {
+		return false
+	}
+	s.then = f
+	return true
 }
 
 // Signal sends a signal to the session's first process and its group, once.
@@ -153,21 +170,24 @@ func (s *Session) openOn(c *conn, channel uint32) {
 	c.record(wire.Open, channel, rec)
 }
 
-// run runs the session to its end.
-func (s *Session) run() {
-	var writers, reader sync.WaitGroup
-	writers.Go(func() { s.drain(wire.Stdout, s.stdout, s.streams.Stdout) })
-	writers.Go(func() { s.drain(wire.Stderr, s.stderr, s.streams.Stderr) })
-	if s.streams.Stdin != nil {
-		reader.Go(s.read)
-	}
-	<-s.exited
+// finish ends a session whose exit or err is set: it waits until its output is written. Until then a
+// session has a goroutine only while it writes output or reads Stdin.
+func (s *Session) finish() {
 	s.stdin.Discard()
 	if s.streams.Stdin != nil {
 		s.streams.Stdin.Close()
 	}
+	var writers sync.WaitGroup
+	for _, stream := range []uint8{wire.Stdout, wire.Stderr} {
+		writers.Go(func() {
+			s.writing[stream].Lock()
+			defer s.writing[stream].Unlock()
+			in, w := s.output(stream)
+			s.wrote(stream, in.Run(w))
+		})
+	}
 	writers.Wait()
-	reader.Wait()
+	s.reader.Wait()
 	s.link.mu.Lock()
 	if s.err == nil && !s.complete() {
 		// The streams have ended, but the record counts other bytes.
@@ -175,23 +195,57 @@ func (s *Session) run() {
 	}
 	s.link.mu.Unlock()
 	s.link.retire(s)
+	s.link.mu.Lock()
+	s.over = true
+	then := s.then
 	close(s.done)
+	s.link.mu.Unlock()
+	if then != nil {
+		then()
+	}
 }
 
-// drain writes one output stream until it ends. A writer that fails is like a closed pipe: the
-// worker is told that nobody reads.
-func (s *Session) drain(stream uint8, in *flow.In, w io.Writer) {
+// output returns one stream of output and its writer.
+func (s *Session) output(stream uint8) (*flow.In, io.Writer) {
+	in, w := s.stdout, s.streams.Stdout
+	if stream == wire.Stderr {
+		in, w = s.stderr, s.streams.Stderr
+	}
 	if w == nil {
 		w = io.Discard
 	}
-	if err := in.Run(w); err != nil {
-		s.link.cfg.Log.Debug("output is not read any more", "worker", s.link.cfg.Worker, "session", s.id, "err", err)
-		s.link.mu.Lock()
-		defer s.link.mu.Unlock()
-		s.unread[stream] = true
-		if s.conn != nil {
-			s.conn.push(wire.Frame{Type: wire.Close, Stream: stream, Channel: s.channel})
+	return in, w
+}
+
+// pump has the bytes of a stream written that have arrived, unless a goroutine does so already.
+func (s *Session) pump(stream uint8) {
+	if !s.writing[stream].TryLock() {
+		return // its holder looks again when it has written
+	}
+	s.link.running.Go(func() {
+		in, w := s.output(stream)
+		for {
+			s.wrote(stream, in.Flush(w))
+			s.writing[stream].Unlock()
+			if !in.Pending() || !s.writing[stream].TryLock() {
+				return
+			}
 		}
+	})
+}
+
+// wrote handles the result of writing a stream. A writer that fails is like a closed pipe: the
+// worker is told that nobody reads.
+func (s *Session) wrote(stream uint8, err error) {
+	if err == nil {
+		return
+	}
+	s.link.cfg.Log.Debug("output is not read any more", "worker", s.link.cfg.Worker, "session", s.id, "err", err)
+	s.link.mu.Lock()
+	defer s.link.mu.Unlock()
+	s.unread[stream] = true
+	if s.conn != nil {
+		s.conn.push(wire.Frame{Type: wire.Close, Stream: stream, Channel: s.channel})
 	}
 }
 
@@ -224,7 +278,7 @@ func (s *Session) fail(err error) {
 	switch {
 	case exit == nil && s.err == nil:
 		s.err = err
-		close(s.exited)
+		s.link.running.Go(s.finish)
 	case s.err == nil && !s.complete():
 		// It exited, but the rest of its output is lost with the worker.
 		s.err = fmt.Errorf("output lost after the command ended: %w", err)
