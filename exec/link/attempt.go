@@ -30,9 +30,14 @@ func (l *Link) attempt(ctx context.Context, linked func()) error {
 	return err
 }
 
-// reach passes the gate and dials. If the worker is given up meanwhile, reach does not wait for the
+// reach waits for its turn, passes the gate and dials. If the worker is given up meanwhile, reach does not wait for the
 // deadline of the dial.
 func (l *Link) reach(ctx context.Context) (*conn, wire.WelcomeRecord, error) {
+	leave, err := l.cfg.Turns.take(ctx, l.fate.over) // before goroutines start, because thousands of links may wait here
+	if err != nil {
+		return nil, wire.WelcomeRecord{}, err
+	}
+	defer leave()
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() {

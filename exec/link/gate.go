@@ -12,10 +12,9 @@ import (
 
 const (
 	// dialsAtOnce is how many unanswered dials an open gate lets through: the slowest of launcher,
-	// API server and nodes sets the pace. A dial that takes longer than slowDial no longer counts,
-	// so that workers without an answer do not delay the others.
+	// API server and nodes sets the pace.
 	dialsAtOnce = 64
-	slowDial    = time.Second
+	slowDial    = time.Second // after which a dial no longer counts
 	// Redials are rate-limited, per second. When an API server drops every link, all jobs redial at
 	// once. A server that has just come back should get these redials over several seconds.
 	redialsPerSecond = 200
@@ -25,7 +24,7 @@ const (
 // Gate controls dials to one API server. A dial that cannot connect closes the gate. Then one
 // caller at a time probes, every 250 ms to 1 s, until a probe connects and opens the gate for all.
 type Gate struct {
-	dials   chan struct{} // dials that count
+	dials   Turns
 	redials *rate.Limiter
 
 	mu      sync.Mutex
@@ -39,7 +38,7 @@ type Gate struct {
 // NewGate returns an open gate.
 func NewGate() *Gate {
 	return &Gate{
-		dials:   make(chan struct{}, dialsAtOnce),
+		dials:   NewTurns(dialsAtOnce),
 		redials: rate.NewLimiter(redialsPerSecond, redialBurst),
 		backoff: probeBackoff(),
 		change:  make(chan struct{}),
@@ -73,7 +72,7 @@ func (g *Gate) Enter(ctx context.Context, again bool) (Pass, error) {
 					return Pass{}, fmt.Errorf("wait to dial: %w", err)
 				}
 			}
-			leave, err := g.count(ctx)
+			leave, err := g.dials.take(ctx, nil)
 			if err != nil {
 				return Pass{}, fmt.Errorf("wait to dial: %w", err)
 			}
@@ -104,23 +103,6 @@ func (g *Gate) Enter(ctx context.Context, again bool) (Pass, error) {
 		}
 		timer.Stop()
 	}
-}
-
-// count waits until fewer than dialsAtOnce dials count. The dial then counts until leave is called,
-// or for slowDial.
-func (g *Gate) count(ctx context.Context) (leave func(), err error) {
-	select {
-	case g.dials <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	var once sync.Once
-	free := func() { once.Do(func() { <-g.dials }) }
-	timer := time.AfterFunc(slowDial, free)
-	return func() {
-		timer.Stop()
-		free()
-	}, nil
 }
 
 func (g *Gate) isClosed() bool {

@@ -16,6 +16,7 @@ type Config struct {
 	Worker string // the worker's name in messages
 	Dialer Dialer
 	Gate   *Gate // nil: no limit
+	Turns  Turns // limits dials where there is no gate; the time of a dial begins with its turn
 	Hello  wire.HelloRecord
 	Log    *slog.Logger
 	// OnState, if set, is called at every change of State, one call at a time. It must not call

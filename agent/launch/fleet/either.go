@@ -32,7 +32,6 @@ const (
 type either struct {
 	network, exec link.Dialer
 	gate          *link.Gate      // of exec; nil: none
-	slots         chan struct{}   // holds a token for each dial by network that is under way; nil: no limit
 	fell          func(why error) // called when a connection by exec has brought an answer for the first time
 
 	came   bool        // a connection by network was made
@@ -69,36 +68,13 @@ func (e *either) dialNetwork(ctx context.Context) (io.ReadWriteCloser, error) {
 	const pause = 50 * time.Millisecond
 	began := time.Now()
 	for {
-		if !e.begin(ctx) {
-			return nil, context.Cause(ctx)
-		}
 		try, cancel := context.WithTimeoutCause(ctx, networkTime, fmt.Errorf("no answer within %s", networkTime))
 		c, err := e.network.Dial(try)
 		cancel()
-		e.end()
 		starting := !e.came && errors.Is(err, syscall.ECONNREFUSED) && time.Since(began) < startTime
 		if !starting || !wait.Sleep(ctx, pause) {
 			return c, err
 		}
-	}
-}
-
-// begin waits until a dial may begin.
-func (e *either) begin(ctx context.Context) bool {
-	if e.slots == nil {
-		return true
-	}
-	select {
-	case e.slots <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func (e *either) end() {
-	if e.slots != nil {
-		<-e.slots
 	}
 }
 

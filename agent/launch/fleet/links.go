@@ -44,6 +44,7 @@ type Account interface {
 type Links struct {
 	ways    Dialers
 	gate    *link.Gate // nil: no API server to protect
+	turns   link.Turns // without a gate
 	hello   wire.HelloRecord
 	lease   time.Duration
 	log     *slog.Logger
@@ -76,10 +77,17 @@ type held struct {
 	cut    bool  // its loss was recorded
 }
 
+// mostDials is how many workers are dialed at once where no gate decides.
+const mostDials = 128
+
 // NewLinks returns Links without any link. gate protects an API server; nil means that there is
 // none. hello is the first message to each worker.
 func NewLinks(ways Dialers, gate *link.Gate, hello wire.HelloRecord, lease time.Duration, log *slog.Logger, a Account) *Links {
-	return &Links{ways: ways, gate: gate, hello: hello, lease: lease, log: log, account: a,
+	var turns link.Turns
+	if gate == nil {
+		turns = link.NewTurns(mostDials)
+	}
+	return &Links{ways: ways, gate: gate, turns: turns, hello: hello, lease: lease, log: log, account: a,
 		Changed: make(chan struct{}, 1), whole: make(chan struct{}, 1), held: map[string]*held{}}
 }
 
@@ -114,7 +122,7 @@ func (l *Links) remove(m *held) {
 func (l *Links) open(ctx context.Context, w rendezvous.Worker) {
 	l.add(ctx, w, func(note func(link.State)) *link.Link {
 		return link.New(link.Config{
-			Worker: w.Name, Dialer: l.ways.Dialer(w), Gate: l.gate, Hello: l.helloTo(w), Lease: l.lease,
+			Worker: w.Name, Dialer: l.ways.Dialer(w), Gate: l.gate, Turns: l.turns, Hello: l.helloTo(w), Lease: l.lease,
 			PingEvery: pingEvery(l.lease), ParkAfter: l.parkAfter(),
 			Log:      l.log,
 			OnState:  note,

@@ -34,7 +34,6 @@ type Network struct {
 	gate     *link.Gate // of exec
 	log      *slog.Logger
 	tree     *tree.Tree
-	slots    chan struct{} // holds a token for each dial under way
 
 	mu   sync.Mutex
 	fell map[string]error // why workers are linked by exec, by name
@@ -61,7 +60,7 @@ func NewNetwork(cfg config.Config) (*Network, error) {
 }
 
 func newNetwork(key secure.LauncherKey, cfg config.Config) *Network {
-	n := &Network{key: key, port: cfg.WorkerPort, slots: make(chan struct{}, mostDials), fell: map[string]error{}}
+	n := &Network{key: key, port: cfg.WorkerPort, fell: map[string]error{}}
 	n.tree = tree.New(cfg.Most()+cfg.Spares, dialTCP, n.seal)
 	return n
 }
@@ -85,9 +84,6 @@ func (n *Network) Close() {
 	}
 }
 
-// mostDials is how many dials may be under way. Each has its time, which starts when it begins.
-const mostDials = 128
-
 // prove makes what proves to workers that this process is their launcher.
 func (n *Network) prove(hello wire.HelloRecord) (err error) {
 	n.launcher, err = secure.NewLauncher(n.key, hello.Job, hello.Epoch)
@@ -110,7 +106,7 @@ func (n *Network) Dialer(w rendezvous.Worker) link.Dialer {
 			}
 			return net.JoinHostPort(w.IP, strconv.Itoa(n.port)), nil
 		}),
-		exec: n.exec.Dialer(w), gate: n.gate, slots: n.slots,
+		exec: n.exec.Dialer(w), gate: n.gate,
 		fell: func(why error) { n.note(w.Name, why) },
 	}
 }
