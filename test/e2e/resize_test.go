@@ -27,8 +27,9 @@ func (s *space) resize(pod, request, limit string) error {
 //
 // No resize is applied here. Our nodes have no cgroup for each QoS class. Kubelets of such nodes crash when they apply
 // one: up to 1.37.2, doPodResizeAction reads a nil limit. TestClusterResize has resizes that are applied.
+//
+// It runs alone: the scheduler counts what a pod has asked for, so for a minute nothing fits on node1.
 func TestWorkerResized(t *testing.T) {
-	t.Parallel()
 	s := newSpace(t)
 	j := job{name: "resized", image: "openmpi", workers: 2, slots: 2, flags: []string{"--max-restarts=1", "--restart-on=+3"},
 		command: []string{"sh", "-c", `agent hosts; echo "attempt $MUSTER_ATTEMPT"; [ $MUSTER_ATTEMPT = 0 ] || exit 0; until [ -e /tmp/go ]; do sleep 0.2; done; exit 3`},

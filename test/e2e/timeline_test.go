@@ -40,6 +40,7 @@ func TestTimelineNamesTheSlowest(t *testing.T) {
 		j.Spec.Roles = append(j.Spec.Roles, *late, *init, *pull)
 	}))
 	s.becomes("slow", time.Minute, "waiting for a node", func(s v1alpha1.LaunchJobStatus) bool { return s.Reason == "Unschedulable" })
+	s.follow("slow-launcher").until(2*time.Minute, "Unschedulable") // a launcher that starts later cannot know it
 	time.Sleep(8 * time.Second)
 	s.kubectl("label", "node", "node1", label+"=true")
 	s.becomes("slow", 2*time.Minute, "running", inPhase(v1alpha1.PhaseRunning))
