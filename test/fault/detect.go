@@ -27,9 +27,10 @@ func resume(y *yard, o options, b *book) error {
 	var samples []float64
 	var errs []error
 	var all sync.WaitGroup
-	for i := range 2 * legCount {
+	for i := range 2 * legCount { // a leg of the network gets twice the cuts
+		at, transports := i/2, transportsOf(i/2)
 		all.Go(func() {
-			took, err := y.cuts(fmt.Sprintf("c%d", i), []string{webSocket, spdy}[i%2], i/2, cuts, o.seed+uint64(i))
+			took, err := y.cuts(fmt.Sprintf("c%d", i), transports[i%len(transports)], at, cuts, o.seed+uint64(i))
 			mu.Lock()
 			defer mu.Unlock()
 			samples, errs = append(samples, took...), append(errs, err)
@@ -54,6 +55,7 @@ func (y *yard) cuts(name, transport string, at, n int, seed uint64) (took []floa
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
+	r.through(at)
 	var up atomic.Bool // the link is connected again since the cut
 	back := make(chan time.Time, 1)
 	t := &ticks{came: func() {
@@ -125,6 +127,8 @@ func mortal(y *yard, o options, b *book) error {
 		{"stdin", webSocket, leg.Down, load{seed: o.seed, stdin: input, stdout: 1, code: 42}},
 		{"stdout_spdy", spdy, leg.Up, load{seed: o.seed, stdin: 1, stdout: size, code: 42}},
 		{"stdin_spdy", spdy, leg.Down, load{seed: o.seed, stdin: input, stdout: 1, code: 42}},
+		{"stdout_network", podNetwork, leg.Up, load{seed: o.seed, stdin: 1, stdout: size, code: 42}},
+		{"stdin_network", podNetwork, leg.Down, load{seed: o.seed, stdin: input, stdout: 1, code: 42}},
 	} {
 		all.Go(func() {
 			began := time.Now()
@@ -143,7 +147,7 @@ func mortal(y *yard, o options, b *book) error {
 		return err
 	}
 	var rows []figure.Row
-	for _, name := range []string{"stdout", "stdin", "stdout_spdy", "stdin_spdy"} {
+	for _, name := range []string{"stdout", "stdin", "stdout_spdy", "stdin_spdy", "stdout_network", "stdin_network"} {
 		bytes := size
 		if strings.HasPrefix(name, "stdin") {
 			bytes = input
@@ -165,7 +169,11 @@ func (y *yard) dying(name, transport string, way leg.Way, what load) (res result
 		return res, err
 	}
 	what.starts = r.dir + "/starts"
-	r.legs[clientLeg].Mortal(way, 256<<10)
+	mortal := r.legs[clientLeg]
+	if r.lan != nil {
+		mortal = r.legs[networkLeg]
+	}
+	mortal.Mortal(way, 256<<10)
 	l := r.link(nil)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -228,9 +236,10 @@ func detect(y *yard, o options, b *book) error {
 		for l := range legCount {
 			for i := range each {
 				name := fmt.Sprintf("d%d-%d-%d", s, l, i)
+				transports := transportsOf(l)
 				phase := rand.New(rand.NewPCG(o.seed, uint64(s*1000+l*100+i))).Float64()
 				all.Go(func() {
-					took, err := y.silence(name, []string{webSocket, spdy}[i/2%2], l, i%2 == 0, set, phase)
+					took, err := y.silence(name, transports[i/2%len(transports)], l, i%2 == 0, set, phase)
 					mu.Lock()
 					defer mu.Unlock()
 					if err != nil {
@@ -264,6 +273,7 @@ func (y *yard) silence(name, transport string, at int, idle bool, set timers, ph
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
+	r.through(at)
 	st := newStanding()
 	l := r.link(func(c *link.Config) { c.OnState, c.PingEvery, c.DeadAfter = st.note, set.ping, set.dead })
 	defer func() { err = errors.Join(err, l.stop()) }()

@@ -4,9 +4,14 @@
 //
 //	launcher --client leg--> API server --kubelet leg--> kubelet: bridge --bridge leg--> PID 1
 //
+// The pod network has legs of its own, directly and through a worker that is a relay, which package tree has chosen:
+//
+//	launcher --launcher-worker leg--> PID 1
+//	launcher --launcher-relay leg--> relay --relay-worker leg--> PID 1
+//
 // The API server and the kubelet are built from Kubernetes' own code (package server). Each leg is a proxy of ours
-// (package leg). Half of the runs use WebSockets and half use SPDY, each with an API server that supports only that
-// protocol.
+// (package leg). On the legs of exec, half of the runs use WebSockets and half use SPDY, each with an API server that
+// supports only that protocol.
 //
 // # A run
 //
@@ -16,6 +21,9 @@
 // bytes. A run counts if the fault has struck. It succeeds if the exit code is the child's, stdin and stdout are
 // equal by SHA-256, and the child was started once. In addition, the link must carry frames again afterwards, and
 // PID 1 must keep no record. At the end no process and no goroutine may be left.
+//
+// What passes by network is sealed, so the tap at PID 1's end is inside the seal. If PID 1 is a process, it has none
+// there: a moment that it decides is then found by counting the bytes of the leg.
 //
 // HTTP answers (401 to 500, and a refused upgrade) are given to the first dial. At the later moments the connection
 // is reset, and the redial gets the answers.

@@ -51,7 +51,7 @@ func main() {
 	var o options
 	only := ""
 	flag.Uint64Var(&o.seed, "seed", 0, "seed of all random choices; 0: a random seed, which is printed")
-	flag.IntVar(&o.runs, "runs", 68, "runs of each cell, half of them over each transport")
+	flag.IntVar(&o.runs, "runs", 52, "runs of each cell, shared by the transports of its leg")
 	flag.IntVar(&o.real, "real", 4, "runs of each cell with `agent worker` and `agent attach` as processes")
 	flag.IntVar(&o.lanes, "lanes", 48, "rigs at the same time")
 	flag.BoolVar(&o.subset, "subset", false, "4 runs of each cell, and short forms of the rest: for CI")

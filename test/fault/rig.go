@@ -21,21 +21,36 @@ import (
 	"github.com/musterhq/muster/test/fault/server"
 )
 
-// The legs, in order from the launcher to PID 1.
+// The legs of exec, in order from the launcher to PID 1, and those of the pod network.
 const (
 	clientLeg = iota // launcher to API server
 	kubeletLeg
-	bridgeLeg // bridge to PID 1
+	bridgeLeg  // bridge to PID 1
+	networkLeg // launcher to worker
+	trunkLeg   // launcher to the worker that is a relay
+	laneLeg    // relay to worker
 	legCount
 )
 
-var legNames = [legCount]string{"launcher-API server", "API server-kubelet", "bridge-PID 1"}
+var legNames = [legCount]string{"launcher-API server", "API server-kubelet", "bridge-PID 1", "launcher-worker", "launcher-relay", "relay-worker"}
 
-// The transports of the client.
+// byNetwork reports whether a leg belongs to the pod network.
+func byNetwork(leg int) bool { return leg >= networkLeg }
+
+// The transports of the client. A network transport has legs of its own.
 const (
-	webSocket = "WebSocket"
-	spdy      = "SPDY"
+	webSocket  = "WebSocket"
+	spdy       = "SPDY"
+	podNetwork = "network"
 )
+
+// transportsOf returns the transports that use a leg.
+func transportsOf(leg int) []string {
+	if byNetwork(leg) {
+		return []string{podNetwork}
+	}
+	return []string{webSocket, spdy}
+}
 
 // yard holds what all rigs share.
 type yard struct {
@@ -61,6 +76,7 @@ type rig struct {
 	shared    bool // proto is that of a launcher with more links
 	held      *line
 	worker    worker
+	lan       *lan // nil: by exec
 }
 
 // worker is a PID 1 that listens at a socket.
@@ -89,7 +105,11 @@ func (y *yard) newRig(name, transport string, real bool) (r *rig, err error) {
 	if real {
 		start = y.process
 	}
-	if r.worker, err = start(r.dir, socket); err != nil {
+	if transport == podNetwork {
+		r.gate = nil
+		return r, r.overNetwork(start, socket)
+	}
+	if r.worker, err = start(r.dir, socket, nil); err != nil {
 		return r, err
 	}
 	bridgeAt := filepath.Join(outer, names.WorkerSocket)
@@ -122,12 +142,18 @@ func (r *rig) close() error {
 			l.Close()
 		}
 	}
+	if r.lan != nil {
+		err = errors.Join(err, r.lan.close())
+	}
 	return err
 }
 
 // dialer returns the product's dialer with the launcher's tap around it. The dialer remembers that a server does
 // not support SPDY. If the server does, it is reset for each run, so that a wrong conclusion lasts no longer than a run.
 func (r *rig) dialer() link.Dialer {
+	if r.lan != nil {
+		return leg.Dialer{Dialer: r.lan.dialer(r), Tap: r.down}
+	}
 	if r.transport != webSocket && !r.shared {
 		r.proto = &remote.Protocol{}
 	}

@@ -97,6 +97,7 @@ func (r *rig) run(j job, seed uint64) (res result) {
 	ctx, cancel := context.WithTimeout(context.Background(), runTime)
 	defer cancel()
 	what := newLoad(rng, r.dir)
+	r.through(j.cell.Leg)
 	strike := r.prepare(rng, j.cell, what)
 	l := r.link(quick)
 	err := r.carry(ctx, l, what, &res)
@@ -170,7 +171,13 @@ func (w *hashing) Write(p []byte) (int, error) {
 func (r *rig) tidy() {
 	r.up.Off()
 	r.down.Off()
+	if r.lan != nil {
+		r.lan.fell()
+	}
 	for i, l := range r.legs {
+		if l == nil {
+			continue // of another transport
+		}
 		l.ArmNext(nil)
 		l.Cut()
 		if i < bridgeLeg {
@@ -187,7 +194,7 @@ type plan struct {
 	seed  uint64
 	cells []cell
 	from  int // number of the first run of each cell
-	runs  int // of each cell, half of them over each transport
+	runs  int // of each cell, shared by the transports of its leg
 	lanes int
 	real  bool
 }
@@ -197,11 +204,13 @@ func (y *yard) bulk(p plan, progress io.Writer) ([]result, error) {
 	jobs := map[string]chan job{}
 	rng := rand.New(rand.NewPCG(p.seed, 1))
 	total := 0
-	for i, transport := range []string{webSocket, spdy} {
+	transports := []string{webSocket, spdy, podNetwork}
+	for _, transport := range transports {
 		var list []job
 		for _, c := range p.cells {
+			all := transportsOf(c.Leg)
 			for n := range p.runs {
-				if n%2 == i {
+				if all[n%len(all)] == transport {
 					list = append(list, job{c, p.from + n})
 				}
 			}
@@ -219,7 +228,7 @@ func (y *yard) bulk(p plan, progress io.Writer) ([]result, error) {
 	errs := make([]error, p.lanes)
 	rigs := make([]*rig, p.lanes)
 	for i := range p.lanes {
-		transport := []string{webSocket, spdy}[i%2]
+		transport := transports[i%len(transports)]
 		lanes.Go(func() {
 			rigs[i], errs[i] = y.lane(p, fmt.Sprintf("%s%d", map[bool]string{true: "r", false: "l"}[p.real], i), transport, jobs[transport], results)
 		})

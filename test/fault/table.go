@@ -22,6 +22,7 @@ type tally struct {
 	Runs       int     `json:"runs"`
 	WebSocket  int     `json:"websocket"`
 	SPDY       int     `json:"spdy"`
+	Network    int     `json:"network"`
 	Real       int     `json:"real_processes"`
 	Missed     int     `json:"moment_did_not_come"`
 	Redials    int     `json:"redials"`
@@ -51,10 +52,13 @@ func count(results []result) (map[cell]*tally, []*tally) {
 		}
 		t.Runs++
 		t.Redials += r.Redials
-		if r.Transport == webSocket {
+		switch r.Transport {
+		case webSocket:
 			t.WebSocket++
-		} else {
+		case spdy:
 			t.SPDY++
+		default:
+			t.Network++
 		}
 		if r.Real {
 			t.Real++
@@ -91,7 +95,7 @@ func show(w io.Writer, at map[cell]*tally) error {
 			}
 			fmt.Fprintln(tw)
 			if t := at[cell{l, f, moments[0]}]; t.Impossible != "" {
-				reasons[t.Impossible] = append(reasons[t.Impossible], string(f))
+				reasons[t.Impossible] = append(reasons[t.Impossible], legNames[l]+" "+string(f))
 			}
 		}
 	}
@@ -99,7 +103,7 @@ func show(w io.Writer, at map[cell]*tally) error {
 		return err
 	}
 	for reason, list := range reasons {
-		fmt.Fprintf(w, "- %s, %s: %s\n", legNames[bridgeLeg], strings.Join(list, ", "), reason)
+		fmt.Fprintf(w, "- %s: %s\n", strings.Join(list, ", "), reason)
 	}
 	return nil
 }
@@ -208,7 +212,7 @@ const (
 
 var faults = []fault{
 	fault(leg.FIN), fault(leg.RST), fault(leg.Stall), fault(leg.Throttle), fault(leg.Bytewise),
-	fault(leg.Close1000), fault(leg.Forge), answer401, answer403, answer404, answer429, answer500, refused,
+	fault(leg.Close1000), fault(leg.Forge), fault(leg.Corrupt), answer401, answer403, answer404, answer429, answer500, refused,
 }
 
 // answer returns the HTTP status of f, or 0 if f is not an answer.
@@ -248,14 +252,20 @@ func (c cell) seed() uint64 {
 
 // impossible returns why a cell is impossible, or "".
 func (c cell) impossible() string {
-	if c.Leg != bridgeLeg {
-		return ""
-	}
 	switch {
+	case c.Fault == fault(leg.Corrupt):
+		if byNetwork(c.Leg) {
+			return ""
+		}
+		return "TLS protects these legs in a cluster, and here they have none"
+	case c.Leg < bridgeLeg:
+		return ""
 	case c.Fault.answer() != 0:
-		return "a unix socket carries no HTTP answers and upgrades"
+		return "no HTTP passes there, so no answers and no upgrades"
 	case c.Fault == fault(leg.Close1000):
-		return "a unix socket has no close codes: its clean end is FIN"
+		return "there are no close codes: a clean end is FIN"
+	case c.Fault == fault(leg.Forge) && byNetwork(c.Leg):
+		return "no status is sent there, and nobody else can make a record that is authentic"
 	case c.Fault == fault(leg.Forge):
 		return "no status is sent there: after each FIN attach exits 0 and the kubelet itself sends Success"
 	}

@@ -219,7 +219,7 @@ func farmMain(args []string) (err error) {
 			return err
 		}
 		socket := filepath.Join(dir, names.WorkerSocket)
-		w, err := y.inProcess(dir, socket)
+		w, err := y.inProcess(dir, socket, nil)
 		if err != nil {
 			return err
 		}

@@ -81,15 +81,21 @@ type inWorker struct {
 	done   chan error
 }
 
-func (y *yard) inProcess(dir, socket string) (worker, error) {
+func (y *yard) inProcess(dir, socket string, d *door) (worker, error) {
 	ln, err := rundir.Listen(socket)
 	if err != nil {
 		return nil, err
 	}
+	cfg := session.Config{Version: "fault", Slots: 1, Env: os.Environ(), Dir: dir, SpoolDirs: []string{dir},
+		Reaper: y.procs.reaper, Log: slog.New(slog.DiscardHandler)}
+	if d != nil {
+		if err := d.network.(*entrance).open(); err != nil {
+			return nil, err
+		}
+		cfg.Network, cfg.Instance = d.network, d.instance
+	}
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &inWorker{cancel: cancel, done: make(chan error, 1), server: session.New(session.Config{
-		Version: "fault", Slots: 1, Env: os.Environ(), Dir: dir, SpoolDirs: []string{dir},
-		Reaper: y.procs.reaper, Log: slog.New(slog.DiscardHandler)})}
+	w := &inWorker{cancel: cancel, done: make(chan error, 1), server: session.New(cfg)}
 	go func() { w.done <- w.server.Serve(ctx, ln) }()
 	return w, nil
 }
@@ -129,15 +135,19 @@ func bridge(path string) server.Bridge {
 // process is `agent worker` as a process.
 type process struct{ proc *reap.Process }
 
-func (y *yard) process(dir, socket string) (worker, error) {
+func (y *yard) process(dir, socket string, d *door) (worker, error) {
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
+	env := append(os.Environ(), names.EnvDir+"="+filepath.Dir(socket))
+	if d != nil {
+		env = append(env, d.env...)
+	}
 	p, err := y.procs.reaper.Start(reap.Spec{
 		Path: y.agent, Argv: []string{y.agent, "worker"}, Dir: dir, Setsid: true,
-		Env:   append(os.Environ(), names.EnvDir+"="+filepath.Dir(socket)),
+		Env:   env,
 		Files: []*os.File{nil, log, log},
 	})
 	if err != nil {
@@ -145,7 +155,15 @@ func (y *yard) process(dir, socket string) (worker, error) {
 	}
 	for range 500 {
 		if c, err := net.Dial("unix", socket); err == nil {
-			return &process{proc: p}, c.Close()
+			c.Close()
+			if d != nil {
+				text, err := os.ReadFile(filepath.Join(filepath.Dir(socket), names.NetworkAddress))
+				if err != nil {
+					return &process{proc: p}, err
+				}
+				d.address = string(text)
+			}
+			return &process{proc: p}, nil
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

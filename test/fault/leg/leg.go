@@ -150,20 +150,33 @@ func (d Dialer) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tapped{ReadWriteCloser: c, from: d}, nil
+	return &tapped{ReadWriteCloser: c, tap: d.Tap}, nil
 }
 
 type tapped struct {
 	io.ReadWriteCloser
-	from    Dialer
+	tap     *Tap
 	scanner scanner
 }
+
+// Tapped returns c with a tap on what is written to it.
+func Tapped(c net.Conn, tap *Tap) net.Conn {
+	return &tappedConn{Conn: c, out: tapped{ReadWriteCloser: c, tap: tap}}
+}
+
+type tappedConn struct {
+	net.Conn
+	out tapped
+}
+
+// Write implements net.Conn.
+func (c *tappedConn) Write(p []byte) (int, error) { return c.out.Write(p) }
 
 // Write sends the bytes before the awaited frame, calls back, and sends the rest.
 func (c *tapped) Write(p []byte) (int, error) {
 	done := 0
 	for done < len(p) {
-		n := c.from.Tap.before(&c.scanner, p[done:])
+		n := c.tap.before(&c.scanner, p[done:])
 		if n == 0 {
 			n = len(p) - done
 		}
@@ -189,6 +202,7 @@ const (
 	Bytewise  Fault = "bytewise"  // 2 KiB of each direction in writes of one byte
 	Close1000 Fault = "close1000" // the protocol's clean close without a status, then FIN
 	Forge     Fault = "forge"     // `Status: Success` on the error channel, clean close, FIN
+	Corrupt   Fault = "corrupt"   // one bit of the next byte is changed
 )
 
 // Way is a direction.

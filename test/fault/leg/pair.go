@@ -32,8 +32,9 @@ type pair struct {
 	stalled  [2]bool
 	slow     [2]slowness
 	isCut    bool
-	inject   Fault   // to insert at the next boundary of Up
-	injected *Strike // the strike behind inject
+	inject   Fault      // to insert at the next boundary of Up
+	injected *Strike    // the strike behind inject
+	flips    [2]*Strike // by way: change a bit of the next byte; nil: none
 
 	upMu     sync.Mutex // held over writes to ends[Down]
 	messages messages
@@ -170,9 +171,17 @@ func (p *pair) forward(way Way, b []byte) error {
 	drop, until := p.drop, p.slow[way].until
 	single := min(p.slow[way].left, len(b))
 	p.slow[way].left -= single
+	flip := p.flips[way]
+	if !drop && len(b) > 0 {
+		p.flips[way] = nil
+	}
 	p.mu.Unlock()
 	if drop {
 		return nil
+	}
+	if flip != nil && len(b) > 0 {
+		b[0] ^= 1
+		flip.struck.Store(true)
 	}
 	for ; single > 0; single-- {
 		if err := p.write(way, b[:1]); err != nil {

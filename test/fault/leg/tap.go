@@ -258,6 +258,11 @@ func (p *pair) carryOut(s *Strike, way Way) error {
 		p.mu.Lock()
 		p.slow = [2]slowness{{left: bytewise}, {left: bytewise}}
 		p.mu.Unlock()
+	case Corrupt:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.flips[way] = s
+		return nil
 	case Close1000, Forge:
 		// The rest of the current message comes first. slipIn sets struck when it has inserted the last message.
 		p.upMu.Lock()
