@@ -615,8 +615,8 @@ bench-scale: $(LOADED) ## measure 100, 300 and 1,000 workers on kwok's nodes
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/thousand -bin $(BIN) -only scale
 
 .PHONY: bench-network
-bench-network: launch-path ## measure launches over the pod network (SIZES=1000,3000)
-	cd test/lab && SIZES=$(or $(SIZES),1000) MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags speed -timeout 20m -v -run TestScale ./bench/network
+bench-network: launch-path ## launch, restart and cut over the pod network (SIZES=1000,3000)
+	cd test/lab && SIZES=$(or $(SIZES),1000) MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags speed -timeout 20m -v ./bench/network
 
 .PHONY: bench-output
 bench-output: $(LOADED) ## measure 1,000 ranks that print 10 lines a second each

@@ -3,10 +3,10 @@
 package network
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -30,6 +30,9 @@ const farmVariable = "BENCH_FARM"
 
 func podName(i int) string { return fmt.Sprintf("w-%d", i) }
 func uidOf(i int) string   { return fmt.Sprintf("uid-%d", i) }
+
+// clockOf returns the path of a worker's FIFO, from which a rank reads a line for each tick.
+func clockOf(dir string, i int) string { return fmt.Sprintf("%s/clock-%d", dir, i) }
 
 // addressOf returns the loopback address of a worker.
 func addressOf(i int) string { return fmt.Sprintf("127.%d.%d.%d", 1+i/62500, i/250%250, 1+i%250) }
@@ -55,7 +58,7 @@ func farm(config string) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	reaper := reap.New()
-	servers := make([]*session.Server, count)
+	servers, cutters, clocks := make([]*session.Server, count), make([]*cutter, count), make([]*os.File, count)
 	reaper.OnOrphan = func(pid int, st reap.Status) {
 		for _, s := range servers {
 			s.Orphaned(pid, st)
@@ -68,7 +71,7 @@ func farm(config string) error {
 		if err != nil {
 			return err
 		}
-		servers[i] = w.server
+		servers[i], cutters[i], clocks[i] = w.server, w.cutter, w.clock
 		all.Go(func() { failed <- w.server.Serve(ctx, w.socket) })
 	}
 	all.Go(func() { failed <- reaper.Run(ctx) })
@@ -82,8 +85,18 @@ func farm(config string) error {
 	}()
 	given := make(chan struct{})
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		close(given)
+		defer close(given)
+		for scan := bufio.NewScanner(os.Stdin); scan.Scan(); {
+			var worker int
+			if _, err := fmt.Sscanf(scan.Text(), "cut %d", &worker); err == nil {
+				cutters[worker-first].cut()
+			}
+			if scan.Text() == "tick" {
+				for _, w := range clocks {
+					_, _ = w.Write([]byte("\n")) // a rank that ended does not read it
+				}
+			}
+		}
 	}()
 	select {
 	case <-over:
@@ -99,6 +112,8 @@ func farm(config string) error {
 
 type worker struct {
 	server *session.Server
+	cutter *cutter
+	clock  *os.File // a FIFO that a rank can read
 	socket *net.UnixListener
 }
 
@@ -115,7 +130,15 @@ func newWorker(i int, key secure.WorkerKey, reaper *reap.Reaper, dir string) (w 
 	if w.socket, err = rundir.Listen(filepath.Join(dir, podName(i))); err != nil {
 		return w, err
 	}
-	w.server = session.New(session.Config{Job: "bench", Version: "bench", Slots: 1, Dir: "/", Instance: instance, Network: listener.New(ln, guard, log),
+	clock := clockOf(dir, i)
+	if err := syscall.Mkfifo(clock, 0o600); err != nil {
+		return w, fmt.Errorf("mkfifo: %w", err)
+	}
+	if w.clock, err = os.OpenFile(clock, os.O_RDWR, 0); err != nil {
+		return w, err
+	}
+	w.cutter = &cutter{Listener: ln, conns: map[net.Conn]bool{}}
+	w.server = session.New(session.Config{Job: "bench", Version: "bench", Slots: 1, Dir: "/", Instance: instance, Network: listener.New(w.cutter, guard, log),
 		Env: []string{"PATH=/usr/bin:/bin"}, Reaper: reaper, Log: log})
 	return w, nil
 }
