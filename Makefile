@@ -418,8 +418,8 @@ e2e-kubeflow: loaded frameworks-image ## serve Kubeflow's kinds, also beside mpi
 	@$(CHECK)
 
 .PHONY: e2e-scale
-e2e-scale: loaded ## measure 20 launches of 20 workers, and 200 jobs on kwok
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) scale -bin $(BIN)
+e2e-scale: loaded ## measure 20 launches, 200 jobs on kwok, ONLY=large: 10,000 pods
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) scale -bin $(BIN) $(ONLY:%=-only %)
 	@$(CHECK)
 
 .PHONY: pipelines

@@ -30,6 +30,7 @@ type Progress struct {
 	news  chan struct{} // receives after each change
 
 	mu        sync.Mutex
+	Created   map[string]time.Time // pods
 	Scheduled map[string]time.Time // pods that were assigned to a node
 	Running   map[string]time.Time // pods whose containers all run, or have ended
 	Phases    map[Phase]time.Time
@@ -79,7 +80,7 @@ func (p *Progress) Close() error {
 
 func newProgress() *Progress {
 	return &Progress{ended: make(chan error, 1), news: make(chan struct{}, 1),
-		Scheduled: map[string]time.Time{}, Running: map[string]time.Time{}, Phases: map[Phase]time.Time{}}
+		Created: map[string]time.Time{}, Scheduled: map[string]time.Time{}, Running: map[string]time.Time{}, Phases: map[Phase]time.Time{}}
 }
 
 func (p *Progress) take(object any) {
@@ -92,6 +93,7 @@ func (p *Progress) take(object any) {
 	p.mu.Lock()
 	switch o := object.(type) {
 	case *corev1.Pod:
+		first(p.Created, o.Name)
 		if o.Spec.NodeName != "" {
 			first(p.Scheduled, o.Name)
 		}

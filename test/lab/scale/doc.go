@@ -4,6 +4,7 @@
 //	test/lab/run scale                      all of it: make e2e-scale
 //	test/lab/run scale -only launches       real jobs
 //	test/lab/run scale -only many           200 jobs on nodes that kwok simulates
+//	test/lab/run scale -only large          one job of 10,000 pods there: make e2e-scale ONLY=large
 //
 // # Launches
 //
@@ -26,6 +27,10 @@
 // jobs of four pods, one after the other, show the cost of one job. Then 200 jobs are applied
 // at the same time. Launchers are simulated, too, so the jobs do not end. The measurement ends when all are
 // Running.
+//
+// # Large
+//
+// One job of 10,000 pods is applied. It is not part of "all of it".
 //
 // # The controller
 //

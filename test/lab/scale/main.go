@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 
 	"github.com/musterhq/muster/test/lab/measure"
 	"github.com/musterhq/muster/test/suite/figure"
@@ -18,6 +19,7 @@ type options struct {
 	bin, only              string
 	launches, workers      int
 	jobs, jobsAlone, nodes int
+	pods                   int // of the large job
 }
 
 func main() { program.Main("scale", run) }
@@ -25,12 +27,13 @@ func main() { program.Main("scale", run) }
 func run(ctx context.Context) (err error) {
 	o := options{workers: 20, jobsAlone: 5, nodes: 4}
 	flag.StringVar(&o.bin, "bin", "bin", "run the controller's binary in `DIR`")
-	flag.StringVar(&o.only, "only", "", "measure only launches or many [both]")
+	flag.StringVar(&o.only, "only", "", "measure only launches, many or large [launches and many]")
 	flag.IntVar(&o.launches, "launches", 20, "launch `N` times")
 	flag.IntVar(&o.jobs, "jobs", 200, "apply `N` jobs at the same time")
+	flag.IntVar(&o.pods, "pods", 10_000, "apply one large job of `N` pods")
 	flag.Parse()
-	if o.only != "" && o.only != "launches" && o.only != "many" {
-		return fmt.Errorf("-only=%s: use launches or many", o.only)
+	if !slices.Contains([]string{"", "launches", "many", "large"}, o.only) {
+		return fmt.Errorf("-only=%s: use launches, many or large", o.only)
 	}
 	m, err := measure.New("scale")
 	if err != nil {
@@ -44,8 +47,8 @@ func run(ctx context.Context) (err error) {
 	for _, part := range []struct {
 		name string
 		do   func(context.Context, options) error
-	}{{"launches", w.launches}, {"many", w.many}} {
-		if o.only != "" && o.only != part.name {
+	}{{"launches", w.launches}, {"many", w.many}, {"large", w.large}} {
+		if o.only != part.name && (o.only != "" || part.name == "large") {
 			continue
 		}
 		before := w.Steps()

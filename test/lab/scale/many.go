@@ -29,7 +29,8 @@ const quiet = 5 * time.Second
 
 // crowd is the cost of a number of jobs until all of them run.
 type crowd struct {
-	Jobs                     int
+	Jobs, PodsPerJob         int
+	PodsCreated              float64 // seconds from the first apply
 	PodsRunning, JobsRunning float64 // seconds from the first apply
 	Requests                 map[string]int
 	RequestsPerJob           float64
@@ -40,44 +41,49 @@ type crowd struct {
 // many runs jobs on simulated nodes, first some of them alone and then all at the same time, each time
 // in a namespace of their own. The jobs stay until the end.
 func (w *world) many(ctx context.Context, o options) error {
-	dir, err := figure.Dir()
-	if err != nil {
-		return err
-	}
-	if err := w.play(ctx, o.nodes, filepath.Join(dir, "raw", "scale-many-kwok.log")); err != nil {
-		return err
-	}
 	var spaces []string
 	for i := range o.jobsAlone {
 		spaces = append(spaces, fmt.Sprintf("scale-alone-%d", i))
 	}
 	spaces = append(spaces, "scale-many")
-	if err := w.Spaces(ctx, "restricted", spaces...); err != nil {
-		return err
-	}
-	// Started last, so that it stops first and does not create pods again that are deleted with their namespace.
-	controller, err := w.Controller(ctx, o.bin, filepath.Join(dir, "raw", "scale-many-controller.log"))
+	controller, err := w.stage(ctx, o, "scale-many", spaces...)
 	if err != nil {
 		return err
 	}
 	var alone []crowd
 	for _, space := range spaces[:o.jobsAlone] {
-		c, err := w.crowd(ctx, space, 1, controller)
+		c, err := w.crowd(ctx, space, 1, podsPerJob, controller)
 		if err != nil {
 			return err
 		}
 		alone = append(alone, c)
 	}
-	all, err := w.crowd(ctx, "scale-many", o.jobs, controller)
+	all, err := w.crowd(ctx, "scale-many", o.jobs, podsPerJob, controller)
 	if err != nil {
 		return err
 	}
 	return recordMany(alone, all)
 }
 
+// stage starts kwok, makes namespaces, and starts the controller.
+func (w *world) stage(ctx context.Context, o options, name string, spaces ...string) (*program.Process, error) {
+	dir, err := figure.Dir()
+	if err != nil {
+		return nil, err
+	}
+	if err := w.play(ctx, o.nodes, filepath.Join(dir, "raw", name+"-kwok.log")); err != nil {
+		return nil, err
+	}
+	if err := w.Spaces(ctx, "restricted", spaces...); err != nil {
+		return nil, err
+	}
+	// Started last, so that it stops first and does not create pods again that are deleted with their namespace.
+	return w.Controller(ctx, o.bin, filepath.Join(dir, "raw", name+"-controller.log"))
+}
+
 // crowd applies jobs, and waits until they run.
-func (w *world) crowd(ctx context.Context, space string, jobs int, controller *program.Process) (c crowd, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 8*time.Minute)
+func (w *world) crowd(ctx context.Context, space string, jobs, pods int, controller *program.Process) (c crowd, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()
 	seen, err := w.Follow(ctx, space)
 	if err != nil {
@@ -90,7 +96,7 @@ func (w *world) crowd(ctx context.Context, space string, jobs int, controller *p
 	}
 	applied := time.Now()
 	for i := range jobs {
-		job, err := w.job(space, fmt.Sprintf("job-%d", i), podsPerJob-1)
+		job, err := w.job(space, fmt.Sprintf("job-%d", i), int32(pods-1))
 		if err != nil {
 			return c, err
 		}
@@ -100,11 +106,11 @@ func (w *world) crowd(ctx context.Context, space string, jobs int, controller *p
 		}
 	}
 	if err := seen.Until(ctx, "pods and jobs to run", func() bool {
-		return len(seen.Running) == jobs*podsPerJob && seen.InPhase(v1alpha1.PhaseRunning) == jobs
+		return len(seen.Running) == jobs*pods && seen.InPhase(v1alpha1.PhaseRunning) == jobs
 	}); err != nil {
 		return c, err
 	}
-	c = crowd{Jobs: jobs, PodsRunning: measure.Last(seen.Running).Sub(applied).Seconds(), JobsRunning: time.Since(applied).Seconds()}
+	c = crowd{Jobs: jobs, PodsPerJob: pods, PodsCreated: measure.Last(seen.Created).Sub(applied).Seconds(), PodsRunning: measure.Last(seen.Running).Sub(applied).Seconds(), JobsRunning: time.Since(applied).Seconds()}
 	if err := await.Pause(ctx, quiet); err != nil {
 		return c, err
 	}
