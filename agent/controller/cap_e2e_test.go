@@ -32,7 +32,7 @@ func TestTheCRDCapsAJob(t *testing.T) {
 				return
 			}
 			require.True(t, apierrors.IsInvalid(err))
-			require.ErrorContains(t, err, "too many workers: workers and replicas of all roles add up to more than 10000")
+			require.ErrorContains(t, err, "too many workers: workers, spares and replicas of all roles add up to more than 10000")
 		})
 	}
 }
