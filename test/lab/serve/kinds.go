@@ -175,15 +175,18 @@ func (w *world) clusterOf(ctx context.Context) error {
 	return fmt.Errorf("the chief has no TF_CONFIG: %s", text)
 }
 
-// volcano applies Volcano's custom resources and starts its scheduler and controllers, in the version
-// that test/lab/gang pins; stop removes them.
+// volcano returns the program in the version that test/lab/gang pins.
+func volcano() program.Module {
+	return program.Module{Dir: "test/lab/gang/volcano", Path: "volcano.sh/volcano", Name: "volcano", Commands: []string{"cmd/scheduler", "cmd/controller-manager"}}
+}
+
+// volcano applies Volcano's custom resources and starts its scheduler and controllers; stop removes them.
 func (w *world) volcano(ctx context.Context) (stop func() error, err error) {
-	m := program.Module{Dir: "test/lab/gang/volcano", Path: "volcano.sh/volcano", Name: "volcano", Commands: []string{"cmd/scheduler", "cmd/controller-manager"}}
-	bin, err := m.Build(ctx)
+	bin, err := volcano().Build(ctx)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := m.Source(ctx)
+	dir, err := volcano().Source(ctx)
 	if err != nil {
 		return nil, err
 	}
