@@ -418,7 +418,7 @@ e2e-kubeflow: loaded frameworks-image ## serve Kubeflow's kinds, also beside mpi
 	@$(CHECK)
 
 .PHONY: e2e-scale
-e2e-scale: loaded ## measure 20 launches, 200 jobs on kwok, ONLY=large: 10,000 pods
+e2e-scale: loaded ## measure 20 launches, 200 jobs on kwok; ONLY=large: 1 job
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) scale -bin $(BIN) $(ONLY:%=-only %)
 	@$(CHECK)
 
@@ -615,7 +615,7 @@ bench-scale: $(LOADED) ## measure 100, 300 and 1,000 workers on kwok's nodes
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/thousand -bin $(BIN) -only scale
 
 .PHONY: bench-network
-bench-network: launch-path ## launch, restart and cut over the pod network (SIZES=1000,3000)
+bench-network: launch-path ## launch, restart, cut over the pod network (SIZES=1000,3000)
 	cd test/lab && SIZES=$(or $(SIZES),1000) MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags speed -timeout 20m -v ./bench/network
 
 .PHONY: bench-output

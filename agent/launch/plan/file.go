@@ -44,7 +44,7 @@ func Decode(text []byte) (Plan, error) {
 		return Plan{}, fmt.Errorf("read plan: %w", err)
 	}
 	if len(file.Uses) != len(file.Processes) || slices.Contains(file.Table, nil) {
-		return Plan{}, fmt.Errorf("read plan: variables for %d of %d processes", len(file.Uses), len(file.Processes))
+		return Plan{}, fmt.Errorf("read plan: it has %d lists of variables for %d processes", len(file.Uses), len(file.Processes))
 	}
 	for i, uses := range file.Uses {
 		one := &file.Processes[i]
