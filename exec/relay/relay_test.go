@@ -281,3 +281,51 @@ func TestGarbageOnATrunk(t *testing.T) {
 	require.Error(t, <-served)
 	near.Close()
 }
+
+// TestCloseEndsAReadFromASilentRelay closes a lane of a relay from which nothing comes any more.
+func TestCloseEndsAReadFromASilentRelay(t *testing.T) {
+	silent := make(chan struct{})
+	address := worker(t, func(conn net.Conn) {
+		_, _ = conn.Write([]byte("x"))
+		<-silent
+	})
+	near, far := net.Pipe()
+	held := &muted{Conn: far}
+	served := make(chan error, 1)
+	go func() { served <- Serve(t.Context(), held, dialTCP) }()
+	trunk, err := NewTrunk(near)
+	require.NoError(t, err)
+	lane, err := trunk.Dial(t.Context(), address)
+	require.NoError(t, err)
+	_, err = io.ReadFull(lane, make([]byte, 1))
+	require.NoError(t, err)
+	held.mute.Store(true)
+	read := make(chan error, 1)
+	go func() {
+		_, err := lane.Read(make([]byte, 1))
+		read <- err
+	}()
+	require.NoError(t, lane.Close())
+	select {
+	case err := <-read:
+		require.Error(t, err)
+	case <-time.After(4 * time.Second): // before the trunk notices the silence
+		t.Error("Read does not end")
+	}
+	close(silent)
+	trunk.Close()
+	require.NoError(t, <-served)
+}
+
+// muted is a connection whose writes can be dropped.
+type muted struct {
+	net.Conn
+	mute atomic.Bool
+}
+
+func (m *muted) Write(p []byte) (int, error) {
+	if m.mute.Load() {
+		return len(p), nil
+	}
+	return m.Conn.Write(p)
+}
