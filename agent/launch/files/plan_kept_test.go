@@ -24,6 +24,7 @@ func TestPlanFile(t *testing.T) {
 			Vars: append(slices.Clone(shared), &framework.Var{Name: "RANK", Value: strconv.Itoa(i)})})
 	}
 	require.NoError(t, savePlan(planned, dir))
+	require.Equal(t, all, planned.Processes[7].Vars[0].Value, "saving does not change the plan")
 	path := filepath.Join(dir, planName)
 	st, err := os.Stat(path)
 	require.NoError(t, err)
