@@ -1,6 +1,7 @@
 package secure
 
 import (
+	"crypto/ecdh"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -28,16 +29,11 @@ var ErrRefused = errors.New("the worker did not accept the launcher's proof")
 // ErrStranger reports that a peer has not proved that it is a launcher of this job.
 var ErrStranger = errors.New("not a launcher of this job")
 
-// suite returns the primitives. A variable of the package would cost time at each program's start.
-func suite() noise.CipherSuite {
-	return noise.NewCipherSuite(noise.DH25519, noise.CipherAESGCM, noise.HashSHA256)
-}
-
 // Launcher proves to workers that this process is a launcher of their job. It may be used by any
 // number of goroutines.
 type Launcher struct {
 	key    LauncherKey
-	static noise.DHKey
+	static *ecdh.PrivateKey
 	job    string
 	epoch  wire.Epoch
 	trunk  bool
@@ -45,9 +41,9 @@ type Launcher struct {
 
 // NewLauncher returns a Launcher with an X25519 key of its own.
 func NewLauncher(key LauncherKey, job string, epoch wire.Epoch) (*Launcher, error) {
-	static, err := noise.DH25519.GenerateKeypair(nil)
+	static, err := newKey()
 	if err != nil {
-		return nil, fmt.Errorf("make a key: %w", err)
+		return nil, err
 	}
 	return &Launcher{key: key, static: static, job: job, epoch: epoch}, nil
 }
@@ -62,23 +58,24 @@ func (l *Launcher) Trunks() *Launcher {
 // Guard checks for a worker who connects. It may be used by any number of goroutines.
 type Guard struct {
 	key    WorkerKey
-	static noise.DHKey
+	static *ecdh.PrivateKey
 	job    string
 	self   Answer
 }
 
 // NewGuard returns a Guard with an X25519 key of its own. job is "" if the worker accepts any.
 func NewGuard(key WorkerKey, job string, self Answer) (*Guard, error) {
-	static, err := noise.DH25519.GenerateKeypair(nil)
+	static, err := newKey()
 	if err != nil {
-		return nil, fmt.Errorf("make a key: %w", err)
+		return nil, err
 	}
 	return &Guard{key: key, static: static, job: job, self: self}, nil
 }
 
-func handshake(initiator bool, static noise.DHKey, secret [secretSize]byte) (*noise.HandshakeState, error) {
+func handshake(initiator bool, static *ecdh.PrivateKey, secret [secretSize]byte) (*noise.HandshakeState, error) {
+	suite := noise.NewCipherSuite(&curve{keys: []*ecdh.PrivateKey{static}}, noise.CipherAESGCM, noise.HashSHA256)
 	return noise.NewHandshakeState(noise.Config{
-		CipherSuite: suite(), Pattern: noise.HandshakeIX, Initiator: initiator, StaticKeypair: static,
+		CipherSuite: suite, Pattern: noise.HandshakeIX, Initiator: initiator, StaticKeypair: pairOf(static),
 		Prologue: []byte(preface), PresharedKey: secret[:], PresharedKeyPlacement: 0,
 	})
 }
@@ -92,7 +89,7 @@ func (l *Launcher) Prove(nc net.Conn, worker, uid string) (*Conn, Answer, error)
 	if err != nil {
 		return nil, a, fmt.Errorf("prepare the handshake: %w", err)
 	}
-	claim, err := Claim{Job: l.job, Epoch: l.epoch, Worker: worker, UID: uid, Trunk: l.trunk}.sign(l.key, l.static.Public)
+	claim, err := Claim{Job: l.job, Epoch: l.epoch, Worker: worker, UID: uid, Trunk: l.trunk}.sign(l.key, l.static.PublicKey().Bytes())
 	if err != nil {
 		return nil, a, err
 	}

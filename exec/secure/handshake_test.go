@@ -73,8 +73,8 @@ func TestBothSidesKnowEachOther(t *testing.T) {
 	require.NoError(t, got.err)
 	require.Equal(t, Answer{Worker: "w-1", UID: "uid-1", Instance: "first"}, a)
 	require.Equal(t, Claim{Job: "pi", Epoch: epoch, Worker: "w-1", UID: "uid-1"}, got.claim)
-	require.Equal(t, e.guard.static.Public, c.Peer())
-	require.Equal(t, e.launcher.static.Public, got.conn.Peer())
+	require.Equal(t, e.guard.static.PublicKey().Bytes(), c.Peer())
+	require.Equal(t, e.launcher.static.PublicKey().Bytes(), got.conn.Peer())
 	go func() { _, _ = c.Write([]byte("hello")) }()
 	b := make([]byte, 16)
 	n, err := got.conn.Read(b)
@@ -118,16 +118,16 @@ func TestNobodyElseIsAnswered(t *testing.T) {
 // launcher's X25519 key.
 func TestAClaimIsBoundToTheKeyThatSignedIt(t *testing.T) {
 	e := newEnds(t)
-	claim, err := Claim{Job: "pi", Epoch: epoch, Worker: "w-1"}.sign(e.key, e.launcher.static.Public)
+	claim, err := Claim{Job: "pi", Epoch: epoch, Worker: "w-1"}.sign(e.key, e.launcher.static.PublicKey().Bytes())
 	require.NoError(t, err)
-	_, err = verify(e.key.Worker(), claim, launcherOf(t, e.key, "pi").static.Public)
+	_, err = verify(e.key.Worker(), claim, launcherOf(t, e.key, "pi").static.PublicKey().Bytes())
 	require.ErrorIs(t, err, ErrClaim)
-	_, err = verify(e.key.Worker(), claim, e.launcher.static.Public)
+	_, err = verify(e.key.Worker(), claim, e.launcher.static.PublicKey().Bytes())
 	require.NoError(t, err)
 	for i := range claim {
 		bad := append([]byte(nil), claim...)
 		bad[i] ^= 1
-		_, err := verify(e.key.Worker(), bad, e.launcher.static.Public)
+		_, err := verify(e.key.Worker(), bad, e.launcher.static.PublicKey().Bytes())
 		require.ErrorIs(t, err, ErrClaim, "byte %d", i)
 	}
 	_, err = verify(e.key.Worker(), claim[:ed25519.SignatureSize-1], nil)
