@@ -5,10 +5,12 @@ package main
 import (
 	"context"
 	"os"
+
+	"github.com/musterhq/muster/exec/proc"
 )
 
 func main() {
-	limitGarbage(0) // the number of workers is not known yet
+	proc.LimitGarbage(0) // the number of workers is not known yet
 	caller, args := calledAs(os.Args)
 	os.Exit(run(context.Background(), args, standard(caller)))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/agent/launch"
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/exec/proc"
 )
 
 const runHelp = `usage: agent run [FLAGS] -- COMMAND...
@@ -35,7 +36,7 @@ func newRun(streams Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			limitGarbage(max(cfg.Workers, cfg.MostWorkers, cfg.Fake))
+			proc.LimitGarbage(max(cfg.Workers, cfg.MostWorkers, cfg.Fake))
 			log := console.NewLogger(streams.Err.file, cfg.LogFormat, cfg.LogLevel, term.IsTerminal(int(streams.Err.Fd())))
 			code, err := launch.Run(cmd.Context(), cfg, partsOf(cfg), console.Streams{In: streams.In, Out: streams.Out.file, Err: streams.Err.file}, log)
 			if err != nil || code == 0 {

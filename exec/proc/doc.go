@@ -4,7 +4,7 @@
 // a member (agent/join) use it, each over its own reap.Reaper.
 //
 // A process that waits as long as a job lasts, such as a launcher, releases the pages of its program
-// with [Settle].
+// with [Settle]. One with thousands of peers collects garbage earlier ([LimitGarbage]).
 //
 // The two roles differ on purpose in these parts:
 //
