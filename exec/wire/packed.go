@@ -1,10 +1,9 @@
 package wire
 
 import (
-	"bytes"
-	"compress/flate"
 	"fmt"
-	"io"
+
+	"github.com/musterhq/muster/exec/deflate"
 )
 
 // Packed is an assignment K=V that many sessions of a launch share. It is deflated once for all of
@@ -16,31 +15,22 @@ type Packed struct {
 
 // Pack deflates an assignment.
 func Pack(assignment string) (*Packed, error) {
-	var b bytes.Buffer
-	w, err := flate.NewWriter(&b, flate.BestCompression)
+	zip, err := deflate.Pack([]byte(assignment))
 	if err != nil {
 		return nil, err
 	}
-	if _, err := io.WriteString(w, assignment); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return &Packed{assignment, b.Bytes()}, nil
+	return &Packed{assignment, zip}, nil
 }
 
 // unpack inflates assignments of at most MaxOpen bytes together.
 func unpack(zips [][]byte) (env []string, err error) {
-	left := int64(MaxOpen)
+	left := MaxOpen
 	for _, zip := range zips {
-		text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(zip)), left+1))
+		text, err := deflate.Unpack(zip, left)
 		if err != nil {
-			return nil, fmt.Errorf("unpack assignment: %w", err)
+			return nil, fmt.Errorf("unpack assignments of at most %d bytes: %w", MaxOpen, err)
 		}
-		if left -= int64(len(text)); left < 0 {
-			return nil, fmt.Errorf("unpack assignments: more than %d bytes", MaxOpen)
-		}
+		left -= len(text)
 		env = append(env, string(text))
 	}
 	return env, nil

@@ -73,12 +73,12 @@ type Binary struct {
 func Binaries() []Binary {
 	return []Binary{
 		{
-			Name: "agent", Path: Module + "cmd/agent", Packages: 182, Modules: 4, Only: []string{"golang.org/x/sys", "github.com/flynn/noise", "github.com/hashicorp/yamux", "golang.org/x/crypto"},
+			Name: "agent", Path: Module + "cmd/agent", Packages: 183, Modules: 4, Only: []string{"golang.org/x/sys", "github.com/flynn/noise", "github.com/hashicorp/yamux", "golang.org/x/crypto"},
 			Forbidden: []string{"k8s.io", "net/http", "google.golang.org/grpc", "go.uber.org/zap", "github.com/spf13", "text/template", "html/template", "regexp"},
 			Crypto:    []string{"crypto/hmac", "crypto/rand", "crypto/sha256", "crypto/ed25519", "crypto/ecdh", "crypto/aes", "crypto/sha512"},
 		},
 		{
-			Name: "agent-launcher", Path: Module + "cmd/launcher", Packages: 444, Modules: 38,
+			Name: "agent-launcher", Path: Module + "cmd/launcher", Packages: 445, Modules: 38,
 			Forbidden: []string{"google.golang.org/grpc", "google.golang.org/protobuf", "github.com/hashicorp/go-plugin", "github.com/gogo/protobuf", "github.com/minio", "net/rpc", "html/template",
 				"k8s.io/client-go/kubernetes", "k8s.io/client-go/informers", "sigs.k8s.io/controller-runtime", Module + "agent/controller", Module + "agent/serve"},
 		},
