@@ -149,10 +149,14 @@ func (l *lead) attempt(ctx context.Context, table []barrier.Card, o *barrier.Ord
 		return group.Result{}, over(*o, err)
 	}
 	run := *o
-	run.Phase, run.Table, run.Why = barrier.PhaseRun, table, ""
-	if err := l.coord.Tell(run); err != nil {
+	run.Phase, run.Why = barrier.PhaseRun, ""
+	if run.Table, err = barrier.Table(table).Pack(); err == nil {
+		err = l.coord.Tell(run)
+	}
+	if err != nil {
 		return group.Result{}, over(*o, err)
 	}
+	run.Table = nil // all further orders of the attempt are about its end
 	g := group.New(l.groupOf(table, launch, run))
 	l.mu.Lock()
 	l.group, l.orders, l.leavers = g, map[int]*work{}, map[int]bool{}
@@ -162,7 +166,7 @@ func (l *lead) attempt(ctx context.Context, table []barrier.Card, o *barrier.Ord
 	l.mu.Unlock()
 	following, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	wg.Go(func() { l.follow(following, table, func(rank int) { l.part(g, rank, launch, run) }) })
+	wg.Go(func() { l.follow(following, table, func(rank int) { l.part(g, rank, table[rank].Name, launch, run) }) })
 	result := g.Run(ctx)
 	stop()
 	wg.Wait()
@@ -178,15 +182,13 @@ func (l *lead) attempt(ctx context.Context, table []barrier.Card, o *barrier.Ord
 
 // part asks the other members to end when the pod of a rank was told to stop, because ranks that
 // save together need each other.
-func (l *lead) part(g *group.Group, rank int, launch framework.Launch, run barrier.Order) {
+func (l *lead) part(g *group.Group, rank int, name string, launch framework.Launch, run barrier.Order) {
 	if launch.Any || l.cfg.Workers == 1 || l.quits() {
 		return
 	}
-	card := run.Table[rank]
-	run.Why = fmt.Sprintf("rank %d on %s was told to stop: %s", rank, card.Name, reap.Stopping("the other ranks", l.cfg.Grace))
-	run.Table = nil
+	run.Why = fmt.Sprintf("rank %d on %s was told to stop: %s", rank, name, reap.Stopping("the other ranks", l.cfg.Grace))
 	_ = l.coord.Tell(run) // it is sent again with the end
-	g.Leave(card.Name, l.cfg.Grace)
+	g.Leave(name, l.cfg.Grace)
 }
 
 // over returns the end of a job that cannot be run.
@@ -205,7 +207,7 @@ func (l *lead) groupOf(table []barrier.Card, launch framework.Launch, run barrie
 			l.say("%s is waiting for a process to listen on %s (%s so far)", label, address, soFar.Round(time.Second))
 		},
 		OnFailure: func(f group.Failure, others int) {
-			run.Table, run.Why = nil, f.Sentence()+besides(others)
+			run.Why = f.Sentence() + besides(others)
 			if l.cfg.Workers > 1 {
 				_ = l.coord.Tell(run) // it is sent again with the end
 			}

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/worker"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/proc"
@@ -137,10 +138,14 @@ func (m *member) obey(ctx context.Context, o barrier.Order) {
 		}
 		m.clear(ctx, wire.ReasonStopped, syscall.SIGTERM, min(m.cfg.Grace, failGrace))
 	case barrier.PhaseRun:
-		mine := m.cfg.Rank < len(o.Table) && o.Table[m.cfg.Rank].Instance == m.instance
-		if mine && m.news.Ready && o.Attempt > m.news.Attempt {
+		if !m.news.Ready || o.Attempt <= m.news.Attempt || len(o.Table) == 0 {
+			return
+		}
+		table, err := o.Table.Unpack()
+		mine := m.cfg.Rank < len(table) && table[m.cfg.Rank].Instance == m.instance
+		if mine || err != nil {
 			m.by, m.order = o.By, o
-			m.begin(o)
+			m.begin(o, table, err)
 		}
 	case barrier.PhaseOver:
 		if m.by == o.By { // otherwise it is the end of an earlier life
@@ -150,12 +155,16 @@ func (m *member) obey(ctx context.Context, o barrier.Order) {
 	}
 }
 
-// begin prepares an attempt. Later work says which processes to start.
-func (m *member) begin(o barrier.Order) {
+// begin prepares an attempt. Later work says which processes to start. err is the reason why there is
+// no table.
+func (m *member) begin(o barrier.Order, table barrier.Table, err error) {
 	m.deadline.Stop()
 	m.ends, m.broken, m.settled = nil, "", false
 	m.news = barrier.News{Attempt: o.Attempt, Port: o.Port, Used: o.Used}
-	launch, err := m.cfg.launchOf(o.Table, o.Attempt, o.Port, m.here)
+	var launch framework.Launch
+	if err == nil {
+		launch, err = m.cfg.launchOf(table, o.Attempt, o.Port, m.here)
+	}
 	if err == nil {
 		m.crew, err = newCrew(m.reaper, launch, o.Attempt, m.here)
 	}
@@ -170,7 +179,7 @@ func (m *member) begin(o barrier.Order) {
 				m.say("%s", w)
 			}
 		}
-		m.unnamed, m.held = m.crew.resolve(hostsOf(launch.Processes, m.cfg.Rank, o.Table), m.say), nil
+		m.unnamed, m.held = m.crew.resolve(hostsOf(launch.Processes, m.cfg.Rank, table), m.say), nil
 	}
 	m.report()
 }

@@ -32,6 +32,9 @@ func (c Config) launchOf(table []barrier.Card, attempt, port int, here place) (f
 		return framework.Launch{}, err
 	}
 	launch, err := f.Prepare(cluster)
+	if err == nil {
+		err = framework.Startable(launch)
+	}
 	if err != nil {
 		return framework.Launch{}, usage("docs/guides/frameworks.md lists what each framework needs", "%w", err)
 	}

@@ -82,6 +82,10 @@ type lostError struct{ why string }
 
 func (e *lostError) Error() string { return e.why }
 
+// settleEach is a pause for each member after a look at all of them, so that thousands of members
+// that report at the same time cost few looks.
+const settleEach = 10 * time.Microsecond
+
 // follow closes the sessions whose processes have ended or whose members are gone, until ctx ends.
 // It calls leave with each rank whose pod was told to stop.
 func (l *lead) follow(ctx context.Context, table []barrier.Card, leave func(rank int)) {
@@ -96,11 +100,23 @@ func (l *lead) follow(ctx context.Context, table []barrier.Card, leave func(rank
 		case <-changed:
 		case <-timer.C:
 		case <-ctx.Done():
-			timer.Stop()
-			return
 		}
 		timer.Stop()
+		if !pause(ctx, time.Duration(len(table))*settleEach) {
+			return
+		}
 	}
+}
+
+// pause waits for d, or until ctx ends. It then returns false.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
 }
 
 // settle checks every open session. It returns when to check again even without a change, and the

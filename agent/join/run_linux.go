@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/agent/worker"
 	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/shortage"
@@ -170,6 +171,7 @@ func (m *member) serve(ctx context.Context, wg *sync.WaitGroup, refused chan<- e
 			}
 		}})
 	if m.cfg.Workers > 1 {
+		proc.LimitGarbage(m.cfg.Workers)
 		l, err := listen(m.cfg.Coordinator)
 		if err != nil {
 			return nil, nil, err

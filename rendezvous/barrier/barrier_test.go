@@ -34,7 +34,9 @@ func TestEveryMemberGetsTheSameTable(t *testing.T) {
 	}
 	for _, p := range all {
 		eventually(t, "run", func() bool { return p.last().Phase == PhaseRun })
-		require.Equal(t, table, p.last().Table)
+		got, err := p.last().Table.Unpack()
+		require.NoError(t, err)
+		require.Equal(t, table, got)
 	}
 }
 

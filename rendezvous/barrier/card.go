@@ -62,7 +62,7 @@ type Order struct {
 	Attempt int    `json:"attempt"` // the attempt of the phase
 	Port    int    `json:"port,omitempty"`
 	Used    int    `json:"used,omitempty"` // restarts used up
-	Table   Table  `json:"table,omitempty"`
+	Table   Packed `json:"table,omitempty"`
 	// Absent lists the first few members that are missing. More is the number of further ones.
 	Absent []Absent `json:"absent,omitempty"`
 	More   int      `json:"more,omitempty"`

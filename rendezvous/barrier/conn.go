@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 )
 
@@ -62,12 +63,17 @@ func (c *conn) send(k kind, payload []byte) error {
 	if err := c.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
 		return err
 	}
-	buf := make([]byte, 0, headerSize+len(payload)+proofSize)
-	buf = append(appendHeader(buf, k, len(payload)), payload...)
+	head := appendHeader(make([]byte, 0, headerSize), k, len(payload))
+	var seal []byte
 	if c.out != nil {
-		buf = append(buf, c.out.next(k, payload)...)
+		seal = c.out.next(k, payload)
 	}
-	_, err := c.Write(buf)
+	if len(payload) < longOrder {
+		_, err := c.Write(slices.Concat(head, payload, seal))
+		return err
+	}
+	parts := net.Buffers{head, payload, seal} // without a copy: payload may go to thousands
+	_, err := parts.WriteTo(c.Conn)
 	return err
 }
 

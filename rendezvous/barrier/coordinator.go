@@ -41,6 +41,8 @@ type Coordinator struct {
 	changed  chan struct{} // closed at the next change
 	order    []byte        // the newest order, encoded
 	version  int           // of order
+	changes  int           // how often a seat has changed
+	turns    chan struct{} // one for each long order that is being sent
 	reached  string        // our address, as members see it
 	unproved []net.Conn    // oldest first
 	closed   bool
@@ -58,7 +60,7 @@ type seat struct {
 
 // NewCoordinator returns a Coordinator. Serve admits members.
 func NewCoordinator(cfg Config) *Coordinator {
-	c := &Coordinator{cfg: cfg, changed: make(chan struct{})}
+	c := &Coordinator{cfg: cfg, changed: make(chan struct{}), turns: make(chan struct{}, mostTurns)}
 	for rank := range cfg.Size {
 		c.seats = append(c.seats, &seat{Seat: Seat{Rank: rank, News: News{Attempt: -1}}})
 	}
@@ -268,8 +270,16 @@ func (c *Coordinator) Changed() <-chan struct{} {
 	return c.changed
 }
 
-// shout reports a change. Called with c.mu held.
+// change returns what Changed does, and how often a seat has changed.
+func (c *Coordinator) change() (<-chan struct{}, int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.changed, c.changes
+}
+
+// shout reports a change of one seat. Called with c.mu held.
 func (c *Coordinator) shout() {
+	c.changes++
 	close(c.changed)
 	c.changed = make(chan struct{})
 }

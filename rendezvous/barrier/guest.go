@@ -79,57 +79,88 @@ func (c *Coordinator) listen(g *guest, rank int) error {
 	}
 }
 
+const (
+	// longOrder is the length in bytes from which an order is long: with a table of about a thousand
+	// members.
+	longOrder = 32 << 10
+	// mostTurns is how many members are sent a long order at a time, because the kernel keeps what
+	// was written until the member has received it.
+	mostTurns = 256
+)
+
 // dispatch sends a member what it does not have yet. It always sends the newest state, so a slow
 // member skips some and costs no memory.
 func (c *Coordinator) dispatch(ctx context.Context, g *guest, rank int) {
+	var turns chan struct{} // nil unless a long order waits for its turn
 	for {
+		turn := false
 		select {
 		case <-g.wake:
+		case turns <- struct{}{}:
+			turn = true
 		case <-ctx.Done():
 			return
 		}
-		for {
-			k, payload := c.pending(g, rank)
-			if k == 0 {
-				break
+		waits, err := c.send(g, rank, turn)
+		if turn {
+			<-c.turns
+		}
+		if err != nil {
+			g.Close() // the receiver notices it
+			return
+		}
+		if turns = nil; waits {
+			turns = c.turns
+		}
+	}
+}
+
+// send sends a member all frames that it does not have. It returns true if a long order waits for its
+// turn.
+func (c *Coordinator) send(g *guest, rank int, turn bool) (waits bool, err error) {
+	for {
+		k, payload, waits := c.pending(g, rank, turn)
+		if k == 0 {
+			return waits, nil
+		}
+		if err := g.send(k, payload); err != nil {
+			return false, err
+		}
+		if k == kindOrder {
+			c.mu.Lock()
+			if s := c.seats[rank]; s.conn == g {
+				s.told = g.said
 			}
-			if g.send(k, payload) != nil {
-				g.Close() // the receiver notices it
-				return
-			}
-			if k == kindOrder {
-				c.mu.Lock()
-				if s := c.seats[rank]; s.conn == g {
-					s.told = g.said
-				}
-				c.mu.Unlock()
-			}
+			c.mu.Unlock()
 		}
 	}
 }
 
 // pending returns the next frame for a member: an order before the work that belongs to it. kind 0
-// means none.
-func (c *Coordinator) pending(g *guest, rank int) (kind, []byte) {
+// means none; waits then says that a long order waits for its turn.
+func (c *Coordinator) pending(g *guest, rank int, turn bool) (k kind, payload []byte, waits bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.seats[rank]
+	if s.conn != g {
+		return 0, nil, false
+	}
+	due := g.said != c.version
 	switch {
-	case s.conn != g:
-	case g.said != c.version:
+	case due && (turn || len(c.order) < longOrder):
 		g.said = c.version
-		return kindOrder, c.order
-	case g.turn != s.turn:
+		return kindOrder, c.order, false
+	case !due && g.turn != s.turn:
 		g.turn = s.turn
-		return kindWork, s.work
+		return kindWork, s.work, false
 	case g.echo:
 		g.echo = false
-		return kindPong, nil
+		return kindPong, nil, false
 	case g.ask:
 		g.ask = false
-		return kindPing, nil
+		return kindPing, nil, false
 	}
-	return 0, nil
+	return 0, nil, due
 }
 
 // leave records that a connection has ended.

@@ -148,7 +148,9 @@ func (h *hall) gather(t testing.TB) Table {
 
 func (h *hall) run(t testing.TB, attempt int, table Table) {
 	t.Helper()
-	require.NoError(t, h.Tell(Order{Phase: PhaseRun, Attempt: attempt, Table: table}))
+	packed, err := table.Pack()
+	require.NoError(t, err)
+	require.NoError(t, h.Tell(Order{Phase: PhaseRun, Attempt: attempt, Table: packed}))
 }
 
 // missing returns the members that have not joined within d.

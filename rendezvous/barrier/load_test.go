@@ -64,7 +64,9 @@ func fill(t testing.TB, n int) time.Duration {
 		return true
 	})
 	took := time.Since(began)
-	require.Len(t, all[n-1].last().Table, n)
+	got, err := all[n-1].last().Table.Unpack()
+	require.NoError(t, err)
+	require.Len(t, got, n)
 	for _, p := range all {
 		p.leave()
 	}

@@ -14,7 +14,7 @@ const (
 )
 
 // magic begins the coordinator's first frame. Its number is the version of the protocol.
-const magic = "muster join 1\n"
+const magic = "muster join 2\n"
 
 // nonce returns a new nonce. Each connection has its own, so no proof fits another connection.
 func nonce() [nonceSize]byte {

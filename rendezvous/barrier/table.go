@@ -1,18 +1,46 @@
 package barrier
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/musterhq/muster/exec/deflate"
 )
 
-// Table has the cards of all members, in rank order. Its JSON form is one string with a line for
-// each member. A thousand members decode it at the same moment, and a list of objects takes many
-// times longer.
+// Table has the cards of all members, in rank order.
 type Table []Card
+
+// Packed is a Table for an Order: a line for each member, deflated. It is not unpacked before a member
+// begins an attempt.
+type Packed []byte
+
+// mostTable is the length in bytes of the longest table. One of 10,000 members has 1 MB.
+const mostTable = 8 << 20
+
+// Pack encodes the table. It fails if a card is not at the place of its rank, or if the table is too
+// long.
+func (t Table) Pack() (Packed, error) {
+	text, err := t.lines()
+	if err != nil {
+		return nil, fmt.Errorf("encode the table of members: %w", err)
+	}
+	if len(text) > mostTable {
+		return nil, fmt.Errorf("encode the table of members: %d bytes, at most %d", len(text), mostTable)
+	}
+	return deflate.Pack(text)
+}
+
+// Unpack decodes the table.
+func (p Packed) Unpack() (Table, error) {
+	text, err := deflate.Unpack(p, mostTable)
+	if err != nil {
+		return nil, fmt.Errorf("decode the table of members: %w", err)
+	}
+	return tableOf(string(text))
+}
 
 const (
 	lineEnd = ";"
@@ -20,47 +48,42 @@ const (
 	words   = 8
 )
 
-// bare reports whether text can be in a table without quoting.
+// bare reports whether text can be a word of a line.
 func bare(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
 		return r <= ' ' || r == utf8.RuneError || r == ';' || r == 0x7f || r == '"' || r == '\\'
 	})
 }
 
-// MarshalJSON implements json.Marshaler. The number of a line is the rank.
-func (t Table) MarshalJSON() ([]byte, error) {
-	b := make([]byte, 0, 64*len(t)+2)
-	b = append(b, '"')
+// lines returns a line for each member. Its number is the rank.
+func (t Table) lines() ([]byte, error) {
+	b := make([]byte, 0, 64*len(t))
 	for i, c := range t {
 		if c.Rank != i {
-			return nil, fmt.Errorf("encode the table of members: rank %d is at place %d", c.Rank, i)
+			return nil, fmt.Errorf("rank %d is at place %d", c.Rank, i)
 		}
 		for _, word := range []string{c.Name, c.Host, c.Address, strconv.Itoa(c.Slots), c.Interface, mark(c.NoGPU), mark(c.NoRDMA)} {
 			b = append(append(b, word...), wordEnd...)
 		}
 		b = append(append(b, c.Instance...), lineEnd...)
 	}
-	return append(b, '"'), nil
+	return b, nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
-func (t *Table) UnmarshalJSON(text []byte) error {
-	var all string
-	if err := json.Unmarshal(text, &all); err != nil {
-		return err
-	}
-	*t = make(Table, 0, strings.Count(all, lineEnd))
+// tableOf returns the table of lines.
+func tableOf(all string) (Table, error) {
+	t := make(Table, 0, strings.Count(all, lineEnd))
 	for all != "" {
 		var line string
 		line, all, _ = strings.Cut(all, lineEnd)
 		card, err := cardOf(line)
 		if err != nil {
-			return fmt.Errorf("decode the table: line %d: %w", len(*t), err)
+			return nil, fmt.Errorf("decode the table of members: line %d: %w", len(t), err)
 		}
-		card.Rank = len(*t)
-		*t = append(*t, card)
+		card.Rank = len(t)
+		t = append(t, card)
 	}
-	return nil
+	return t, nil
 }
 
 func cardOf(line string) (Card, error) {

@@ -2,9 +2,12 @@ package barrier
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/deflate"
 )
 
 func TestTableIsReadAsItWasWritten(t *testing.T) {
@@ -16,35 +19,46 @@ func TestTableIsReadAsItWasWritten(t *testing.T) {
 		"only ranks": {{}, {Rank: 1}},
 		"empty":      {},
 	} {
-		text, err := json.Marshal(Order{Phase: PhaseRun, Table: table})
+		packed, err := table.Pack()
+		require.NoError(t, err, name)
+		text, err := json.Marshal(Order{Phase: PhaseRun, Table: packed})
 		require.NoError(t, err, name)
 		var o Order
 		require.NoError(t, json.Unmarshal(text, &o), name)
-		require.ElementsMatch(t, table, o.Table, name)
+		got, err := o.Table.Unpack()
+		require.NoError(t, err, name)
+		require.Equal(t, table, got, name)
 	}
-	_, err := json.Marshal(Table{{Rank: 1}})
+	_, err := Table{{Rank: 1}}.Pack()
 	require.ErrorContains(t, err, "rank 1 is at place 0")
+	_, err = Table{{Name: strings.Repeat("x", mostTable)}}.Pack()
+	require.ErrorContains(t, err, "at most 8388608")
+	_, err = Packed("no deflated text").Unpack()
+	require.ErrorContains(t, err, "decode the table of members: inflate: ")
+	bomb, err := deflate.Pack(make([]byte, mostTable+1))
+	require.NoError(t, err)
+	_, err = Packed(bomb).Unpack()
+	require.ErrorContains(t, err, "more than 8388608 bytes")
 }
 
 func TestInvalidTable(t *testing.T) {
 	for text, want := range map[string]string{
-		`1`:                   "cannot unmarshal number",
-		`"a b c;"`:            "line 0: want 8 fields",
-		`"a b c x e   i;"`:    "line 0: its slots are not a number",
-		`"a b c 1 e   i;x;"`:  "line 1: want 8 fields",
-		`"a b c 1 e   i j;"`:  "line 0: want 8 fields",
-		`"a b c 1 e   i;a b"`: "line 1: want 8 fields",
+		"a b c;":            "line 0: want 8 fields",
+		"a b c x e   i;":    "line 0: its slots are not a number",
+		"a b c 1 e   i;x;":  "line 1: want 8 fields",
+		"a b c 1 e   i j;":  "line 0: want 8 fields",
+		"a b c 1 e   i;a b": "line 1: want 8 fields",
 	} {
-		var table Table
-		require.ErrorContains(t, json.Unmarshal([]byte(text), &table), want, text)
+		_, err := tableOf(text)
+		require.ErrorContains(t, err, want, text)
 	}
 }
 
 func FuzzTable(f *testing.F) {
-	f.Add(`"a b c 1 e 1 1 i;"`)
+	f.Add("a b c 1 e 1 1 i;")
 	f.Fuzz(func(t *testing.T, text string) {
-		var table Table
-		if json.Unmarshal([]byte(text), &table) != nil {
+		table, err := tableOf(text)
+		if err != nil {
 			return
 		}
 		for _, c := range table {
@@ -54,10 +68,10 @@ func FuzzTable(f *testing.F) {
 				}
 			}
 		}
-		again, err := json.Marshal(table)
+		again, err := table.lines()
 		require.NoError(t, err)
-		var other Table
-		require.NoError(t, json.Unmarshal(again, &other))
+		other, err := tableOf(string(again))
+		require.NoError(t, err)
 		require.Equal(t, table, other)
 	})
 }
