@@ -16,11 +16,11 @@ func limit(n int64) *wire.Limit { l := wire.Limit(n); return &l }
 
 // healthy is a worker of a torch job that passes every check of a worker.
 func healthy() (Job, Worker) {
-	return Job{Ranks: 16, Framework: "torch", SharesMemory: true},
+	return Job{Ranks: 16, Framework: "torch", SharesMemory: true, Meet: "10.0.0.7"},
 		Worker{Name: "w3", Node: "gpu-7", Ranks: 8, GPUs: 8, RDMA: 1, Facts: wire.FactsRecord{
 			NowMillis: 1, Shm: &wire.Space{Path: "/dev/shm", Size: 8 << 30, Free: 8 << 30}, Disk: &wire.Space{Path: "/work", Size: 1 << 40, Free: 1 << 39},
 			Memlock: limit(-1), OpenFiles: limit(1 << 20), Pids: limit(-1), Memory: limit(-1), CPU: limit(-1),
-			Devices: map[string]int{"nvidia": 8, "rdma": 1}, Program: "/usr/bin/python3", Interpreter: "/usr/bin/env",
+			Devices: map[string]int{"nvidia": 8, "rdma": 1}, Program: "/usr/bin/python3", Interpreter: "/usr/bin/env", LookupMillis: new(int64(1)),
 		}}
 }
 
@@ -81,9 +81,10 @@ func TestWorkerChecks(t *testing.T) {
 		{"clock", func(_ *Job, w *Worker) { w.Ahead, w.Doubt = 1600*time.Millisecond, 700*time.Millisecond }, OK, "the clock agrees with the launcher's to within 2.3 s"},
 		{"clock", func(_ *Job, w *Worker) { w.Ahead = time.Hour }, Fail, "the clock is 3600.0 s ahead of the launcher's"},
 		{"clock", func(_ *Job, w *Worker) { w.Facts.NowMillis = 0 }, Unknown, "the worker did not tell its time"},
-		{"names", func(_ *Job, w *Worker) {
-			w.Facts.Unresolved = map[string]string{"b": "no such host", "a": "no such host"}
-		}, Fail, "a does not resolve: no such host (and 1 more names)"},
+		{"names", func(_ *Job, w *Worker) { w.Facts.LookupMillis = new(int64(1000)) }, Warn, "the name server did not answer within 1 s for 10.0.0.7: each rank waits for it, usually 10 s"},
+		{"names", func(_ *Job, w *Worker) { w.Facts.LookupMillis = new(int64(999)) }, OK, "the name server answers for 10.0.0.7 in 999 ms"},
+		{"names", func(_ *Job, w *Worker) { w.Facts.LookupMillis = nil }, Unknown, "the worker did not say whether its name server answers"},
+		{"names", func(j *Job, w *Worker) { j.Meet, w.Facts.LookupMillis = "", nil }, "", ""},
 	} {
 		t.Run(row.check+"/"+string(row.verdict), func(t *testing.T) {
 			j, w := healthy()
@@ -114,7 +115,7 @@ func TestHealthyWorkerPasses(t *testing.T) {
 	for _, f := range found {
 		require.Equal(t, OK, f.Verdict, f.Found)
 	}
-	require.Len(t, found, len(workerChecks)-1, "all checks but names apply")
+	require.Len(t, found, len(workerChecks), "all checks apply")
 	require.Equal(t, OK, Worst(found))
 	require.Empty(t, Bad(found))
 }

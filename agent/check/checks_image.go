@@ -1,11 +1,6 @@
 package check
 
-import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-)
+import "fmt"
 
 func program(_ Job, w Worker) (Verdict, string) {
 	switch f := w.Facts; {
@@ -61,16 +56,4 @@ func rdma(_ Job, w Worker) (Verdict, string) {
 		return Fail, text
 	}
 	return OK, text
-}
-
-func resolves(_ Job, w Worker) (Verdict, string) {
-	if len(w.Facts.Unresolved) == 0 {
-		return "", ""
-	}
-	bad := slices.Sorted(maps.Keys(w.Facts.Unresolved))
-	text := fmt.Sprintf("%s does not resolve: %s", bad[0], strings.TrimSpace(w.Facts.Unresolved[bad[0]]))
-	if len(bad) > 1 {
-		text += fmt.Sprintf(" (and %d more names)", len(bad)-1)
-	}
-	return Fail, text
 }

@@ -17,6 +17,10 @@ func PackagesOf(framework string) []string {
 	return nil
 }
 
+// AsksForNames reports whether ranks of a framework look up the names of the addresses that they
+// connect to. PyTorch's distributed package does.
+func AsksForNames(framework string) bool { return framework == "torch" || framework == "deepspeed" }
+
 // SharesMemory reports whether ranks of a framework on one worker exchange data in /dev/shm: MPI,
 // NCCL, data loaders, Ray's object store.
 func SharesMemory(framework string) bool {

@@ -18,7 +18,10 @@ type Job struct {
 	MPI         bool
 	LauncherMPI string
 	Packages    []string // Python packages whose versions must agree
-	Agent       string   // version of the launcher
+	// Meet is the address at which the ranks of a framework meet that asks for its name; "": there
+	// is none, or the framework does not ask.
+	Meet  string
+	Agent string // version of the launcher
 }
 
 // Worker is what is known about one worker.
@@ -58,7 +61,7 @@ var workerChecks = []workerCheck{
 	{Check{"memory", OfWorker, "The container has memory left for its ranks.", "a memory limit", "raise limits.memory of the workers, or end what uses the memory"}, memory},
 	{Check{"disk", OfWorker, "The working directory has free space.", "the working directory", "free space on the volume, or raise the limit of ephemeral storage"}, disk},
 	{Check{"clock", OfWorker, "The worker's clock agrees with the launcher's.", "an answer from the worker", "synchronize the clock of the node (chrony, systemd-timesyncd)"}, clock},
-	{Check{"names", OfWorker, "The names of the other workers resolve.", "a job that uses names", "check the headless Service of the job, and the cluster's DNS"}, resolves},
+	{Check{"names", OfWorker, "The name server answers a question about another worker's address.", "a framework that asks for names of addresses: PyTorch, DeepSpeed", "make the cluster's DNS answer for the addresses of pods (CoreDNS: no fallthrough of in-addr.arpa to a server that cannot be reached)"}, lookup},
 }
 
 // OfOne judges one worker.

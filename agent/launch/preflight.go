@@ -119,7 +119,12 @@ func (r *runner) question(ctx context.Context, planned plan.Plan, spares bool) p
 	job.SharesMemory, job.Packages = mpi || check.SharesMemory(job.Framework), check.PackagesOf(job.Framework)
 	ask := wire.AskFactsRecord{Dir: r.cfg.Chdir, Packages: job.Packages, Versions: !r.fleet.OneMachine()} // one machine has one version of each
 	if len(planned.Processes) > 0 {
-		ask.Command = planned.Processes[0].Argv[0]
+		first := planned.Processes[0]
+		ask.Command = first.Argv[0]
+		if check.AsksForNames(job.Framework) && !r.fleet.OneMachine() {
+			job.Meet = planned.Hosts[first.Worker].IP
+			ask.Address = job.Meet
+		}
 	}
 	if mpi {
 		job.LauncherMPI = survey.Take(ctx, survey.Where{Root: "/", Env: os.Environ()}, wire.AskFactsRecord{Versions: true}).Versions["MPI library"]

@@ -66,8 +66,8 @@ func number(t *testing.T, out *contract.Text) int {
 	return pid
 }
 
-// daemon starts a session whose process has the name of an MPI daemon. The process is a shell that
-// runs the script.
+// daemon starts a session as mpirun does, by a line that becomes an MPI daemon. The daemon is a shell
+// that runs the script.
 func daemon(t *testing.T, change func(*link.Config), script string) (*link.Link, *link.Session, *reports, *contract.Text) {
 	t.Helper()
 	path, err := exec.LookPath("dash")
@@ -88,7 +88,7 @@ func daemon(t *testing.T, change func(*link.Config), script string) (*link.Link,
 			change(c)
 		}
 	})
-	s, err := l.Open(t.Context(), "", wire.Spec{Argv: []string{orted, "-c", script}}, link.Streams{Stdout: out})
+	s, err := l.Open(t.Context(), "", wire.Spec{Line: "exec " + orted + ` -c "$SCRIPT"`, Env: []string{"SCRIPT=" + script}}, link.Streams{Stdout: out})
 	require.NoError(t, err)
 	return l, s, told, out
 }
@@ -133,7 +133,7 @@ func TestFrozenRankIsNotReported(t *testing.T) {
 // TestKilledDaemonIsReported checks a daemon that has left its session's first process, and is
 // therefore a child of PID 1.
 func TestKilledDaemonIsReported(t *testing.T) {
-	_, s, told, out := daemon(t, nil, `( sleep 1000 & echo $(cut -d' ' -f4 /proc/self/stat); wait ) >&1 & sleep 1`)
+	_, s, told, out := daemon(t, nil, `( sleep 1000 & echo $(cut -d' ' -f4 /proc/self/stat); wait ) >&1 &`)
 	_ = number(t, out)
 	told.await(t, wire.ReportRanks)
 	var pid int

@@ -18,6 +18,9 @@ import (
 const (
 	firstLook = 500 * time.Millisecond
 	lastLook  = 10 * time.Second
+	// A session without a line has an MPI daemon only if a program of the user's starts one. Looks find
+	// nothing else to watch, so they become as rare as idleLook until one has been found.
+	idleLook = time.Minute
 	// While a daemon has yet to start its ranks, looks are more frequent, for at most rankTime.
 	rankLook = 500 * time.Millisecond
 	rankTime = time.Minute
@@ -89,14 +92,18 @@ func (o *observer) soonestLook() time.Duration {
 	if o.livingLines() {
 		return firstLook
 	}
-	return o.longestLook()
+	return min(lastLook, o.longestLook())
 }
 
-// longestLook returns the longest pause between looks. It is well below FrozenMillis, which looks
-// measure.
+// longestLook returns the longest pause between looks. Where daemons can be expected it is well
+// below FrozenMillis, which looks measure.
 func (o *observer) longestLook() time.Duration {
+	lines := o.livingLines()
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if !lines && !o.watchesDaemonsLocked() {
+		return idleLook
+	}
 	longest := lastLook
 	if o.wants.frozenAfter > 0 {
 		longest = max(firstLook, min(lastLook, o.wants.frozenAfter/4))
@@ -107,6 +114,16 @@ func (o *observer) longestLook() time.Duration {
 		}
 	}
 	return longest
+}
+
+// watchesDaemonsLocked reports whether a look has found a daemon that lives. The caller holds o.mu.
+func (o *observer) watchesDaemonsLocked() bool {
+	for _, w := range o.watched {
+		if w.kind == ofDaemon {
+			return true
+		}
+	}
+	return false
 }
 
 // watchNow restarts the looks. It does not block.

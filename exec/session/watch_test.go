@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,6 +27,26 @@ func TestSoonestLook(t *testing.T) {
 		x.enter(ended)
 	}
 	require.Equal(t, lastLook, s.observer.soonestLook())
+}
+
+// TestLongestLook checks that looks become rare only where no daemon can be expected.
+func TestLongestLook(t *testing.T) {
+	s, _ := linked(t, 1)
+	o := s.observer
+	require.Equal(t, idleLook, o.longestLook())
+	for _, x := range s.sessions {
+		w := &watched{session: x, kind: ofDaemon, seen: time.Now().Add(-time.Hour)}
+		o.watched[being{1 << 30, 1}] = w
+		require.Equal(t, lastLook, o.longestLook(), "a program of the user's has started a daemon")
+		w.kind = ofRank
+		require.Equal(t, idleLook, o.longestLook())
+		delete(o.watched, being{1 << 30, 1})
+
+		x.line = true
+	}
+	require.Equal(t, lastLook, o.longestLook())
+	o.wants.frozenAfter = 12 * time.Second
+	require.Equal(t, 3*time.Second, o.longestLook())
 }
 
 // TestRankThatEndedStaysEnded checks that a look with an old scan does not watch a rank again whose

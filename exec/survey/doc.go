@@ -7,7 +7,7 @@
 //	versions.go  versions of drivers and libraries, by files whose names or contents have them
 //	python.go    versions of Python and its packages
 //	program.go   looks a program up, as a session would
-//	names.go     resolves names
+//	names.go     times the name server
 //
 // What cannot be read is missing in the record. The package judges nothing: agent/check does.
 //

@@ -5,22 +5,18 @@ package survey
 import (
 	"context"
 	"net"
+	"time"
 )
 
-// mostNames bounds the names that are resolved.
-const mostNames = 64
-
-// unresolved resolves names, one after the other, and returns the names that do not resolve, with the
-// reason. It returns nil if all do.
-func unresolved(ctx context.Context, list []string) map[string]string {
-	var bad map[string]string
-	for _, name := range list[:min(len(list), mostNames)] {
-		if _, err := net.DefaultResolver.LookupHost(ctx, name); err != nil {
-			if bad == nil {
-				bad = map[string]string{}
-			}
-			bad[name] = err.Error()
-		}
+// lookup returns how long it takes to look up the name of an address, or longest if that is not
+// over by then. A libc would wait longer: 10 s, unless resolv.conf says otherwise.
+func lookup(ctx context.Context, r *net.Resolver, address string, longest time.Duration) time.Duration {
+	began := time.Now()
+	ctx, stop := context.WithTimeout(ctx, longest)
+	defer stop()
+	_, _ = r.LookupAddr(ctx, address) // that there is no name is an answer too
+	if ctx.Err() != nil {
+		return longest
 	}
-	return bad
+	return min(time.Since(began), longest)
 }

@@ -4,6 +4,7 @@ package survey
 
 import (
 	"context"
+	"net"
 	"path/filepath"
 	"time"
 
@@ -20,7 +21,7 @@ type Where struct {
 // path returns a path below the root.
 func (w Where) path(name string) string { return filepath.Join(w.Root, name) }
 
-// Take reads the facts that ask wants. Resolving names ends with ctx.
+// Take reads the facts that ask wants. Looking up a name ends with ctx.
 func Take(ctx context.Context, w Where, ask wire.AskFactsRecord) wire.FactsRecord {
 	if ask.Dir != "" {
 		w.Dir = ask.Dir
@@ -38,7 +39,10 @@ func Take(ctx context.Context, w Where, ask wire.AskFactsRecord) wire.FactsRecor
 		w.python(f.Versions, ask.Packages)
 	}
 	w.program(&f, ask.Command)
-	f.Unresolved = unresolved(ctx, ask.Names)
+	if ask.Address != "" {
+		took := lookup(ctx, net.DefaultResolver, ask.Address, wire.LongestLookup*time.Millisecond).Milliseconds()
+		f.LookupMillis = &took
+	}
 	f.NowMillis = time.Now().UnixMilli() // last, so that the caller can bound it by the answer
 	return f
 }

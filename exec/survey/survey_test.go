@@ -4,9 +4,11 @@ package survey
 
 import (
 	"context"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -200,11 +202,23 @@ func TestReadsOnlyFiles(t *testing.T) {
 	require.Len(t, text, mostRead)
 }
 
-func TestUnresolved(t *testing.T) {
-	require.Nil(t, unresolved(t.Context(), []string{"127.0.0.1"}))
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	bad := unresolved(ctx, []string{"127.0.0.1", "no-such-host.invalid"})
-	require.Len(t, bad, 1)
-	require.NotEmpty(t, bad["no-such-host.invalid"])
+func TestLookup(t *testing.T) {
+	silent, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	require.NoError(t, err)
+	defer silent.Close()
+	server := func(dial func(context.Context) (net.Conn, error)) *net.Resolver {
+		return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }}
+	}
+	unanswered := server(func(context.Context) (net.Conn, error) {
+		return net.DialUDP("udp", nil, silent.LocalAddr().(*net.UDPAddr))
+	})
+	require.Equal(t, 50*time.Millisecond, lookup(t.Context(), unanswered, "198.18.0.7", 50*time.Millisecond))
+
+	refused := server(func(context.Context) (net.Conn, error) { return nil, syscall.ECONNREFUSED })
+	require.Less(t, lookup(t.Context(), refused, "198.18.0.7", time.Minute), time.Minute, "an error is an answer")
+
+	f := Take(t.Context(), Where{Root: "/"}, wire.AskFactsRecord{Address: "127.0.0.1"})
+	require.NotNil(t, f.LookupMillis)
+	require.Less(t, *f.LookupMillis, int64(wire.LongestLookup), "/etc/hosts has it")
+	require.Nil(t, Take(t.Context(), Where{Root: "/"}, wire.AskFactsRecord{}).LookupMillis, "not asked")
 }

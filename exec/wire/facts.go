@@ -10,8 +10,8 @@ type AskFactsRecord struct {
 	Versions bool `json:"versions,omitempty"`
 	// Packages are the Python packages whose versions are wanted.
 	Packages []string `json:"packages,omitempty"`
-	// Names are host names that the worker is to resolve.
-	Names []string `json:"names,omitempty"`
+	// Address is an IP address whose name the worker is to look up; "": none.
+	Address string `json:"address,omitempty"`
 }
 
 // FactsRecord is what PID 1 sees of its container and node, without starting a program. A fact that
@@ -44,9 +44,13 @@ type FactsRecord struct {
 	ProgramError     string `json:"programError,omitempty"`
 	Interpreter      string `json:"interpreter,omitempty"`
 	InterpreterError string `json:"interpreterError,omitempty"`
-	// Unresolved are those of AskFactsRecord.Names that do not resolve, with the reason.
-	Unresolved map[string]string `json:"unresolved,omitempty"`
+	// LookupMillis is how long the name server took to answer for AskFactsRecord.Address, in
+	// milliseconds, whether there is a name or not. LongestLookup means that it did not answer.
+	LookupMillis *int64 `json:"lookupMillis,omitempty"`
 }
+
+// LongestLookup is how long a worker waits for the name of an address, in milliseconds.
+const LongestLookup = 1000
 
 // Space is the size of a file system and what is free for ordinary users, in bytes.
 type Space struct {

@@ -50,6 +50,15 @@ func TestPreflight(t *testing.T) {
 			flags: []string{"--framework=torch"}, command: []string{"true"},
 			says: `agent: preflight: %[1]s, %[2]s and 2 more: /dev/shm has 64Mi, the runtime's default`,
 		},
+		"a name server that does not answer": {
+			flags: []string{"--framework=torch"}, command: []string{"true"},
+			damage: func(s *space, worker func(i int) string) {
+				for i := range 4 {
+					s.within(worker(i), "iptables", "-w", "-I", "INPUT", "-p", "udp", "--sport", "53", "-j", "DROP")
+				}
+			},
+			says: `agent: preflight: [^\n]*: the name server did not answer within 1 s for \S+: each rank waits for it, usually 10 s`,
+		},
 		"few CPUs and little memory": {
 			flags: []string{"--framework=torch", "--procs-per-worker=3"}, command: []string{"true"},
 			edit: func(p *corev1.Pod) {
