@@ -45,7 +45,7 @@ type Cluster struct {
 	Root       bool   // the launcher's uid is 0
 	Home       string // HOME for a user who has none
 	Temp       string // TMPDIR where /tmp cannot be written, or is shared with other runs
-	NoPasswd   bool   // the launcher's uid has no passwd entry
+	NoPasswd   bool   // the launcher's uid has no passwd entry, or one without a shell that Open MPI knows
 	// Interface is the network interface with the launcher's address, if workers have one of the
 	// same name ("eth0"), or "" if not known. Fake clusters use lo.
 	Interface string

@@ -26,6 +26,10 @@ func (Plain) Prepare(c Cluster) (Launch, error) {
 	}
 	all := strings.Join(addresses, ",") // joined once: with a thousand workers it has 13 KB
 	var launch Launch
+	if len(all) > mostAddresses {
+		launch.Warnings = []string{fmt.Sprintf("MUSTER_ADDRESSES is not set: the addresses of %d workers have %d bytes, and at most %d are passed to a process", len(addresses), len(all), mostAddresses)}
+		all = ""
+	}
 	for _, r := range ranks {
 		r.Env = []Var{
 			{Name: "RANK", Value: strconv.Itoa(r.Rank), Why: "rank of this process in the job"},
@@ -36,7 +40,9 @@ func (Plain) Prepare(c Cluster) (Launch, error) {
 			{Name: "NNODES", Value: strconv.Itoa(r.nodes), Why: "number of workers"},
 			{Name: "MASTER_ADDR", Value: c.Workers[0].address(), Why: "address of the worker with rank 0, for scripts that connect their ranks there"},
 			{Name: "MASTER_PORT", Value: strconv.Itoa(c.Port + portMeet), Why: "a port there that only this attempt uses"},
-			{Name: "MUSTER_ADDRESSES", Value: all, Why: "addresses of the workers, in rank order"},
+		}
+		if all != "" {
+			r.Env = append(r.Env, Var{Name: "MUSTER_ADDRESSES", Value: all, Why: "addresses of the workers, in rank order"})
 		}
 		r.Env = append(append(r.Env, belowTorch(c, c.Workers[0], r)...), unbuffered())
 		if r.node.Role != "" {

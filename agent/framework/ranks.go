@@ -100,6 +100,7 @@ func (c Cluster) numbered(nodes []Node, procs int) ([]rank, error) {
 // ports.
 func (c Cluster) seated(ports *rankPorts, nodes []Node, procs int) ([]rank, error) {
 	all := make([]rank, 0, len(nodes)*procs)
+	position := c.positions()
 	for nodeRank, node := range nodes {
 		for local := range procs {
 			port, err := ports.next(node)
@@ -108,7 +109,7 @@ func (c Cluster) seated(ports *rankPorts, nodes []Node, procs int) ([]rank, erro
 			}
 			all = append(all, rank{
 				Process: Process{
-					Worker: c.position(node), Rank: len(all), Local: local,
+					Worker: position(node), Rank: len(all), Local: local,
 					Role: "worker", Index: len(all), Argv: c.Command,
 				},
 				node: node, nodeRank: nodeRank, size: len(nodes) * procs, local: procs, nodes: len(nodes), port: port,
@@ -118,7 +119,25 @@ func (c Cluster) seated(ports *rankPorts, nodes []Node, procs int) ([]rank, erro
 	return all, nil
 }
 
-// position returns the node's index in Cluster.Workers.
+// positions returns a function that is position for thousands of nodes.
+func (c Cluster) positions() func(Node) int {
+	type key struct {
+		name  string
+		index int
+	}
+	at := make(map[key]int, len(c.Workers))
+	for i, w := range slices.Backward(c.Workers) {
+		at[key{w.Name, w.Index}] = i
+	}
+	return func(n Node) int {
+		if i, ok := at[key{n.Name, n.Index}]; ok {
+			return i
+		}
+		return -1
+	}
+}
+
+// position returns the node's index in Cluster.Workers, or -1.
 func (c Cluster) position(n Node) int {
 	return slices.IndexFunc(c.Workers, func(w Node) bool { return w.Name == n.Name && w.Index == n.Index })
 }

@@ -62,9 +62,13 @@ func (t TensorFlow) prepare(c Cluster) (Launch, error) {
 	if t.Sparse && len(tasks) > 1 && !c.hasRole("ps") {
 		return Launch{}, errors.New("the sparse TF_CONFIG needs a worker with the role ps: without one, each worker trains alone")
 	}
+	cluster, err := clusterOf(tasks)
+	if err != nil {
+		return Launch{}, err
+	}
 	var launch Launch
 	for _, r := range tasks {
-		config, err := t.config(tasks, r)
+		config, err := t.config(cluster, r)
 		if err != nil {
 			return Launch{}, err
 		}
@@ -85,7 +89,7 @@ func tfRoles() []string { return []string{"chief", "master", "worker", "ps", "ev
 // tasks numbers the processes: each type from 0, and all of them as ranks.
 func (TensorFlow) tasks(c Cluster) ([]rank, error) {
 	ports := rankPorts{first: c.Port, shared: c.Fake}
-	count := map[string]int{}
+	position, count := c.positions(), map[string]int{}
 	var tasks []rank
 	for nodeRank, node := range c.nodesByRole(tfRoles()...) {
 		procs := c.procs()
@@ -102,7 +106,7 @@ func (TensorFlow) tasks(c Cluster) ([]rank, error) {
 				return nil, err
 			}
 			tasks = append(tasks, rank{
-				Process: Process{Worker: c.position(node), Rank: len(tasks), Local: local, Role: role, Index: count[role], Argv: c.Command},
+				Process: Process{Worker: position(node), Rank: len(tasks), Local: local, Role: role, Index: count[role], Argv: c.Command},
 				node:    node, nodeRank: nodeRank, local: procs, nodes: len(c.Workers), port: port,
 			})
 			count[role]++
@@ -127,31 +131,42 @@ type task struct {
 	Index int    `json:"index"`
 }
 
-// config returns TF_CONFIG for one task. In the sparse form the workers are a map from number to
-// address that holds only its own entry.
-func (t TensorFlow) config(tasks []rank, own rank) (string, error) {
-	full, servers := map[string]any{}, []string{}
-	lists := map[string][]string{}
+// clusterSpec is the job as TF_CONFIG has it: the addresses of all tasks by role, as JSON, and those of
+// the servers.
+type clusterSpec struct {
+	full    json.RawMessage
+	servers []string
+}
+
+// clusterOf encodes the addresses once for all tasks.
+func clusterOf(tasks []rank) (clusterSpec, error) {
+	lists, servers := map[string][]string{}, []string{}
 	for _, r := range tasks {
 		lists[r.Role] = append(lists[r.Role], r.node.endpoint(r.port))
-		full[r.Role] = lists[r.Role]
-		if r.Role == "ps" {
-			servers = append(servers, r.node.endpoint(r.port))
-		}
 	}
-	cluster := full
+	full, err := json.Marshal(lists)
+	if err != nil {
+		return clusterSpec{}, fmt.Errorf("encode TF_CONFIG: %w", err)
+	}
+	return clusterSpec{full, append(servers, lists["ps"]...)}, nil
+}
+
+// config returns TF_CONFIG for one task. In the sparse form the workers are a map from number to
+// address that holds only its own entry.
+func (t TensorFlow) config(c clusterSpec, own rank) (string, error) {
+	var cluster any = c.full
 	if t.Sparse {
 		self := own.node.endpoint(own.port)
 		switch own.Role {
 		case "worker":
-			cluster = map[string]any{"worker": map[int]string{own.Index: self}, "ps": servers}
+			cluster = map[string]any{"worker": map[int]string{own.Index: self}, "ps": c.servers}
 		case "ps":
 			cluster = map[string]any{"ps": map[int]string{own.Index: self}}
 		}
 	}
 	text, err := json.Marshal(struct {
-		Cluster map[string]any `json:"cluster"`
-		Task    task           `json:"task"`
+		Cluster any  `json:"cluster"`
+		Task    task `json:"task"`
 	}{cluster, task{own.Role, own.Index}})
 	if err != nil {
 		return "", fmt.Errorf("encode TF_CONFIG: %w", err)

@@ -2,6 +2,7 @@ package group
 
 import (
 	"cmp"
+	"slices"
 	"syscall"
 	"time"
 
@@ -66,15 +67,28 @@ func (g *Group) decided() bool {
 	if g.departs.worker != "" {
 		return false
 	}
-	deciders, well, _ := g.count(framework.Decides)
-	workers, good, _ := g.count(framework.Works)
-	switch {
-	case g.cfg.Any:
-		return well+good > 0
-	case deciders > 0:
-		return well == deciders
+	if g.cfg.Any {
+		return slices.ContainsFunc(g.processes, func(p *process) bool { return p.good && p.Part != framework.Serves })
 	}
-	return workers > 0 && good == workers
+	if some, good := g.allGood(framework.Decides); some {
+		return good
+	}
+	some, good := g.allGood(framework.Works)
+	return some && good
+}
+
+// allGood reports whether processes have a part, and whether all of them succeeded. It stops at the
+// first that has not, because thousands of ends each ask.
+func (g *Group) allGood(part framework.Part) (some, good bool) {
+	for _, p := range g.processes {
+		if p.Part != part {
+			continue
+		}
+		if some = true; !p.good {
+			return true, false
+		}
+	}
+	return some, true
 }
 
 // failed reports whether the group has a failure that it does not tolerate.
@@ -87,9 +101,10 @@ func (g *Group) failed() bool {
 			return true
 		}
 	}
-	deciders, _, d := g.count(framework.Decides)
-	workers, _, w := g.count(framework.Works)
-	return len(g.failures) > 0 && d+w == deciders+workers
+	if len(g.failures) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(g.processes, func(p *process) bool { return !p.ended && p.Part != framework.Serves })
 }
 
 // ended reports whether every process up to that tier has ended.
@@ -100,23 +115,6 @@ func (g *Group) ended(tier int) bool {
 		}
 	}
 	return true
-}
-
-// count returns how many processes have a part, how many of them succeeded, and how many ended.
-func (g *Group) count(part framework.Part) (all, good, ended int) {
-	for _, p := range g.processes {
-		if p.Part != part {
-			continue
-		}
-		all++
-		if p.good {
-			good++
-		}
-		if p.ended {
-			ended++
-		}
-	}
-	return all, good, ended
 }
 
 // succeed ends what no longer needs to run. With Any the other processes are as good as the first,

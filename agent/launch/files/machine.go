@@ -3,7 +3,7 @@ package files
 import (
 	"net"
 	"os"
-	"os/user"
+	"path"
 	"strconv"
 	"strings"
 
@@ -27,7 +27,7 @@ func (p Paths) Plan(s plan.Situation) (plan.Plan, error) {
 
 // machine describes the launcher's machine. dir is the private directory.
 func (p Paths) machine(cfg config.Config, dir string) (plan.Machine, error) {
-	m := plan.Machine{Root: os.Getuid() == 0, NoPasswd: !hasPasswd(os.Getuid()), Home: homeIfNone(dir)}
+	m := plan.Machine{Root: os.Getuid() == 0, NoShell: !hasShell(passwdFile, os.Getuid()), Home: homeIfNone(dir)}
 	address, err := p.ground.describe(&m, cfg, dir)
 	if cfg.LauncherSlots > 0 {
 		m.CPUs, m.Own = ownCPUs(), ownHost(cfg, address)
@@ -112,10 +112,30 @@ func homeIfNone(dir string) string {
 	return ""
 }
 
-// hasPasswd reports whether uid has an entry in /etc/passwd, which mpirun reads.
-func hasPasswd(uid int) bool {
-	_, err := user.LookupId(strconv.Itoa(uid))
-	return err == nil
+// passwdFile lists the users of a pod and their shells; see passwd(5).
+const passwdFile = "/etc/passwd"
+
+// hasShell reports whether the entry of uid in file has a shell that Open MPI 4 knows. The file has
+// the format of /etc/passwd. Open MPI knows a shell by the name of its program (find_shell in
+// plm_rsh_module.c). Images often give their user none, or /usr/sbin/nologin.
+func hasShell(file string, uid int) bool {
+	users, err := os.ReadFile(file)
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(users)) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), ":")
+		if len(fields) != 7 || fields[2] != strconv.Itoa(uid) {
+			continue
+		}
+		shell := fields[6]
+		switch path.Base(shell) {
+		case "bash", "zsh", "tcsh", "csh", "ksh", "sh":
+			return strings.Contains(shell, "/")
+		}
+		return false
+	}
+	return false
 }
 
 // ownInterface returns the network interface whose address workers can reach: the one with our

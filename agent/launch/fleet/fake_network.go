@@ -45,10 +45,10 @@ func (f *Fakes) way(w *fakeWorker) link.Dialer {
 		return local.Dialer{Path: filepath.Join(w.dir, names.WorkerSocket)}
 	}
 	return f.network.to(w.Name, w.UID, func() (string, error) {
-		address, err := os.ReadFile(filepath.Join(w.dir, names.NetworkAddress))
+		address, err := rundir.Address(w.dir)
 		if err != nil {
 			return "", fmt.Errorf("find the worker's address: %w", err)
 		}
-		return string(address), nil
+		return address, nil
 	})
 }

@@ -22,7 +22,7 @@ func clusterOf(s Situation, hosts []Host) (framework.Cluster, error) {
 		Root:        s.Machine.Root,
 		Home:        s.Machine.Home,
 		Temp:        s.Machine.Temp,
-		NoPasswd:    s.Machine.NoPasswd,
+		NoPasswd:    s.Machine.NoShell,
 		Interface:   s.Machine.Interface,
 		NoRDMA:      noRDMA(s),
 		NoGPU:       noGPU(s),

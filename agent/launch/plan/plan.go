@@ -69,6 +69,9 @@ func Make(s Situation) (Plan, error) {
 		return Plan{}, err
 	}
 	launch, err := f.Prepare(cluster)
+	if err == nil {
+		err = framework.Startable(launch)
+	}
 	if err != nil {
 		return Plan{}, failure.Usage("docs/guides/frameworks.md lists what each framework needs", "%w", err)
 	}
@@ -142,7 +145,7 @@ type Files struct {
 // Machine holds what a plan depends on in the launcher's machine or pod.
 type Machine struct {
 	Root       bool   // the launcher runs as root
-	NoPasswd   bool   // its user has no entry in /etc/passwd
+	NoShell    bool   // its user has no shell that Open MPI knows in /etc/passwd
 	Home       string // a directory for HOME; "": the user has one
 	Temp       string // the directory for temporary files
 	Interface  string // the network interface that workers can reach; "": none

@@ -180,14 +180,23 @@ func nodeLost(s link.State, loss rendezvous.Loss, woken bool, limit time.Duratio
 // settle accepts the cause that a link gave if the pod's status has not explained more in time.
 func (s *Supervisor) settle(now time.Time) { s.membership.settleLinks(now) }
 
+// mostNamedLost is how many lost workers of an attempt are named. A switch or a rack that fails takes
+// hundreds of them.
+const mostNamedLost = 10
+
 // lose records and prints the loss of a worker. It returns true if that changed how the command is
 // to end.
 func (s *Supervisor) lose(l verdict.Lost) bool {
 	l.Leaving = l.Leaving || s.unsure[l.Worker].lost.Leaving
 	delete(s.unsure, l.Worker)
-	if s.tally.Lose(l) {
-		s.voice.Warn("worker %s lost: %s", l.Worker, l.Cause)
+	if nth := s.tally.Lose(l); nth > 0 {
 		s.record.Worker(event.WorkerLost, l.Worker, s.nodeOf(l.Worker), l.Cause)
+		switch {
+		case nth <= mostNamedLost:
+			s.voice.Warn("worker %s lost: %s", l.Worker, l.Cause)
+		case nth == mostNamedLost+1:
+			s.voice.Warn("more workers are lost; the end of this attempt gives their number")
+		}
 	}
 	return !s.Group && s.ending.onLost(s.cfg.Grace)
 }

@@ -5,8 +5,10 @@ package supervise
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -186,6 +188,20 @@ func TestLostOnRecord(t *testing.T) {
 	require.True(t, s.lose(gone), "a recorded loss ends the command")
 	require.False(t, s.lose(gone), "a loss is handled once")
 	require.Equal(t, lostPatience, s.ending.wait())
+}
+
+// TestOnlySomeLostWorkersAreNamed checks that a failed rack does not fill the terminal.
+func TestOnlySomeLostWorkersAreNamed(t *testing.T) {
+	var out strings.Builder
+	s := &Supervisor{tally: tally.New(), voice: &console.Voice{Out: &out}}
+	for i := range 300 {
+		s.lose(verdict.Lost{Worker: fmt.Sprintf("w-%d", i), Cause: "gone"})
+	}
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	require.Len(t, lines, mostNamedLost+1)
+	require.Equal(t, "agent: worker w-9 lost: gone", lines[9])
+	require.Equal(t, "agent: more workers are lost; the end of this attempt gives their number", lines[10])
+	require.Len(t, s.tally.Figures().Lost, 300)
 }
 
 func TestNodeLost(t *testing.T) {

@@ -142,17 +142,18 @@ func (t *Tally) HearStarved(f func(worker string, at time.Time)) {
 	t.onStarved = f
 }
 
-// Lose records a lost worker. It returns false if the worker was recorded before.
-func (t *Tally) Lose(l verdict.Lost) bool {
+// Lose records a lost worker. It returns how many workers this attempt has lost with it, or 0 if the
+// worker was recorded before.
+func (t *Tally) Lose(l verdict.Lost) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, known := range t.lost {
 		if known.Worker == l.Worker {
-			return false
+			return 0
 		}
 	}
 	t.lost = append(t.lost, l)
-	return true
+	return len(t.lost)
 }
 
 // Testify adds what is known to the evidence.

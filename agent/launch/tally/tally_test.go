@@ -21,8 +21,8 @@ func TestTally(t *testing.T) {
 		a.Link("w-2", false)
 		a.Opened()
 		a.Ended(verdict.BadSession{Worker: "w-0", Code: 7, What: "exited with 7"})
-		require.True(t, a.Lose(verdict.Lost{Worker: "w-2", Cause: "gone"}))
-		require.False(t, a.Lose(verdict.Lost{Worker: "w-2", Cause: "again"}))
+		require.Equal(t, 1, a.Lose(verdict.Lost{Worker: "w-2", Cause: "gone"}))
+		require.Zero(t, a.Lose(verdict.Lost{Worker: "w-2", Cause: "again"}))
 
 		r := a.Figures()
 		require.Equal(t, Figures{Sessions: 1, LinksHeld: 2, Lost: []verdict.Lost{{Worker: "w-2", Cause: "gone"}}}, r)
