@@ -47,8 +47,9 @@ func check(c Cluster) error {
 
 // common returns the variables that belong to no family. Without HOME, Open MPI 4.1.4 crashes if
 // the uid has no passwd entry, and 5.0.11 fails with "unable to get the user home directory".
-// Without SHELL and a passwd entry, Open MPI 4.1.4 warns in the job's output that it assumes bash.
-// The value of SHELL only selects a dialect, so that shell need not exist.
+// Without SHELL and a shell in the passwd entry that it knows, Open MPI 4.1.4 warns in the job's
+// output that it assumes bash. The value of SHELL only selects a dialect, so that shell need not
+// exist.
 func common(c Cluster) []Var {
 	var vars []Var
 	if theirs, _ := lookup(c.UserEnv, "HOME"); theirs == "" && c.Home != "" {
@@ -66,7 +67,7 @@ func common(c Cluster) []Var {
 	if theirs, _ := lookup(c.UserEnv, "SHELL"); theirs == "" && c.NoPasswd {
 		vars = append(vars, Var{
 			Name: "SHELL", Value: "/bin/bash", NotEmpty: true,
-			Why: "otherwise Open MPI warns that it assumes bash if the user has no passwd entry",
+			Why: "otherwise Open MPI warns that it assumes bash if the user has no shell in /etc/passwd",
 		})
 	}
 	return vars

@@ -258,21 +258,21 @@ func TestFakeWorkersDoNotCollide(t *testing.T) {
 	}
 }
 
-func TestShellWithoutAPasswdEntry(t *testing.T) {
+func TestShellOfAUserWithoutOne(t *testing.T) {
 	for _, c := range []struct {
-		name     string
-		noPasswd bool
-		env      []string
-		want     string
+		name    string
+		noShell bool
+		env     []string
+		want    string
 	}{
-		{"a passwd entry", false, nil, ""},
-		{"no entry", true, nil, "/bin/bash"},
-		{"no entry, SHELL empty", true, []string{"SHELL="}, "/bin/bash"},
-		{"no entry, SHELL set by the user", true, []string{"SHELL=/bin/zsh"}, ""},
+		{"a shell", false, nil, ""},
+		{"no shell", true, nil, "/bin/bash"},
+		{"no shell, SHELL empty", true, []string{"SHELL="}, "/bin/bash"},
+		{"no shell, SHELL set by the user", true, []string{"SHELL=/bin/zsh"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := ""
-			for _, v := range common(Cluster{NoPasswd: c.noPasswd, UserEnv: c.env}) {
+			for _, v := range common(Cluster{NoPasswd: c.noShell, UserEnv: c.env}) {
 				if v.Name == "SHELL" {
 					got = v.Value
 				}

@@ -1,6 +1,6 @@
 #!/bin/sh
-# unprivileged.sh TEST [FLAG...]: run the compiled tests of this package as uid 65534, without HOME, in a directory
-# that is not writable.
+# unprivileged.sh TEST [FLAG...]: run the compiled tests of this package as uid 65534, without HOME and SHELL, in a
+# directory that is not writable.
 #
 #   go test -c -tags mpi -o fake.test ./test/fake
 #   MUSTER_BIN=bin test/fake/unprivileged.sh fake.test -test.v
@@ -29,6 +29,6 @@ shift
 # A script's background processes ignore INT and QUIT, and Muster keeps ignored signals ignored.
 cd "$stage/readonly"
 setpriv --reuid 65534 --regid 65534 --clear-groups \
-	env --default-signal=HUP,INT,QUIT -u HOME -u TMPDIR -u XDG_RUNTIME_DIR -u MUSTER_OUT MUSTER_BIN="$stage/bin" MUSTER_PROGRAMS="$stage/mpi" \
+	env --default-signal=HUP,INT,QUIT -u HOME -u SHELL -u TMPDIR -u XDG_RUNTIME_DIR -u MUSTER_OUT MUSTER_BIN="$stage/bin" MUSTER_PROGRAMS="$stage/mpi" \
 	sh -c 'if [ -w . ] || [ "$(id -u)" = 0 ]; then echo "unprivileged.sh: still privileged" >&2; exit 1; fi; exec "$@"' \
 	sh "$stage/fake.test" "$@"

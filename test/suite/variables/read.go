@@ -100,7 +100,7 @@ func ofShell() []Read {
 		{"PDSH_RCMD_TYPE", pdsh, "`ssh`", "`pdsh -R`", "way to a host; `exec` is refused", "exec/rsh/pdsh"},
 		{"PET_MAX_RESTARTS", "`agent run`", "0", "", "above 0 on a worker: an exit code of 0 of torchrun counts even if a rank failed", "agent/framework"},
 		{"PYTHONPATH", "`agent worker`", "", "", "directories of Python modules, which follow those of Muster", "exec/session"},
-		{"SHELL", launching, "", "", "if it is empty and the user has no passwd entry, mpirun gets `/bin/bash`", "agent/framework"},
+		{"SHELL", launching, "", "", "if it is empty and the user has no shell in `/etc/passwd`, or one that Open MPI does not know, mpirun gets `/bin/bash`", "agent/framework"},
 		{"TERM", "`agent run`, `logs`, `submit`", "", "", "`dumb`: no colors, and no line that is rewritten", "cmd/launcher exec/names rendezvous"},
 		{"TMPDIR", private, "`/tmp`", "", "directory of temporary files", "agent/framework agent/worker exec/rundir"},
 		{"USER", pdsh, "`LOGNAME`", "`pdsh -l`", "user on the workers", "exec/rsh/pdsh"},
