@@ -618,6 +618,15 @@ bench-scale: $(LOADED) ## measure 100, 300 and 1,000 workers on kwok's nodes
 bench-network: launch-path ## launch, restart, cut over the pod network (SIZES=1000,3000)
 	cd test/lab && SIZES=$(or $(SIZES),1000) MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags speed -timeout 20m -v ./bench/network
 
+.PHONY: bench-join
+bench-join: launch-path ## measure members without a launcher (SIZES=1000,10000)
+	cd test/lab && SIZES=$(or $(SIZES),1000) MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags speed -timeout 20m -v ./bench/join
+
+.PHONY: bench-store
+bench-store: launch-path ## measure PyTorch's TCPStore and first all-reduce (PyPI)
+	@sh test/lab/frameworks/deps.sh --ci
+	MUSTER_OUT=$(OUT) $(LAB) bench/store -bin $(BIN)
+
 .PHONY: bench-output
 bench-output: $(LOADED) ## measure 1,000 ranks that print 10 lines a second each
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/thousand -bin $(BIN) -only output

@@ -16,21 +16,15 @@ import (
 
 // TestCutWorkers closes all connections of 1 % of the workers while workers are launched, and those of
 // another 1 % while ranks print numbered lines. A worker that is a relay loses those of all workers
-// behind it. Ranks print a line at each tick, without starting a process: a hundred workers share the
+// behind it. Ranks print a line at each tick, without starting a process: many workers share the
 // process that would look for it.
 func TestCutWorkers(t *testing.T) {
 	const count, tick = 20, time.Second
 	sizes(t, func(t *testing.T, n int) {
 		w := newWorld(t, n)
-		tell := func(format string, args ...any) {
-			for _, f := range w.farms {
-				_, err := fmt.Fprintf(f.stdin, format+"\n", args...)
-				require.NoError(t, err)
-			}
-		}
-		cut := func(which int) time.Time { // one worker of each farm of a hundred
-			for _, f := range w.farms {
-				_, err := fmt.Fprintf(f.stdin, "cut %d\n", f.first+which)
+		cut := func(first int) time.Time { // one worker of each hundred
+			for i := first; i < n; i += 100 {
+				_, err := fmt.Fprintf(w.farmOf(i).stdin, "cut %d\n", i)
 				require.NoError(t, err)
 			}
 			return time.Now()
@@ -39,8 +33,8 @@ func TestCutWorkers(t *testing.T) {
 		next, seen, longest := make([]int, n), make([]time.Time, n), make([]time.Duration, n)
 		begun, halves := 0, 0
 		var cutAt time.Time
-		script := fmt.Sprintf(`exec <%s/clock-$RANK; echo "line $RANK 0"; i=1; while [ $i -lt %d ] && read x; do echo "line $RANK $i"; i=$((i+1)); done`, w.dir, count)
-		o := w.run(script, func(_ *outcome, line string, at time.Time) {
+		script := fmt.Sprintf(`echo "line $RANK 0"; i=1; while [ $i -lt %d ] && read x; do echo "line $RANK $i"; i=$((i+1)); done`, count)
+		o := w.run(w.hears(script), func(_ *outcome, line string, at time.Time) {
 			words := strings.Fields(line)
 			i := slices.Index(words, "line")
 			require.GreaterOrEqual(t, i, 0, line)
@@ -57,7 +51,7 @@ func TestCutWorkers(t *testing.T) {
 					ticking.Go(func() {
 						for range count - 1 {
 							time.Sleep(tick)
-							tell("tick")
+							w.say("tick")
 						}
 					})
 				}

@@ -31,7 +31,7 @@ const farmVariable = "BENCH_FARM"
 func podName(i int) string { return fmt.Sprintf("w-%d", i) }
 func uidOf(i int) string   { return fmt.Sprintf("uid-%d", i) }
 
-// clockOf returns the path of a worker's FIFO, from which a rank reads a line for each tick.
+// clockOf returns the path of a worker's FIFO, from which a rank reads what the test says.
 func clockOf(dir string, i int) string { return fmt.Sprintf("%s/clock-%d", dir, i) }
 
 // addressOf returns the loopback address of a worker.
@@ -91,9 +91,9 @@ func farm(config string) error {
 			if _, err := fmt.Sscanf(scan.Text(), "cut %d", &worker); err == nil {
 				cutters[worker-first].cut()
 			}
-			if scan.Text() == "tick" {
+			if word, ok := strings.CutPrefix(scan.Text(), "say "); ok {
 				for _, w := range clocks {
-					_, _ = w.Write([]byte("\n")) // a rank that ended does not read it
+					_, _ = w.WriteString(word + "\n") // a rank that ended does not read it
 				}
 			}
 		}
@@ -131,7 +131,7 @@ func newWorker(i int, key secure.WorkerKey, reaper *reap.Reaper, dir string) (w 
 		return w, err
 	}
 	clock := clockOf(dir, i)
-	if err := syscall.Mkfifo(clock, 0o600); err != nil {
+	if err := syscall.Mkfifo(clock, 0o600); err != nil && !errors.Is(err, syscall.EEXIST) {
 		return w, fmt.Errorf("mkfifo: %w", err)
 	}
 	if w.clock, err = os.OpenFile(clock, os.O_RDWR, 0); err != nil {

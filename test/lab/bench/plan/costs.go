@@ -39,15 +39,17 @@ type From struct {
 
 // Costs holds all costs: times in seconds, memory in megabytes.
 type Costs struct {
-	Start, Way                               float64
-	Pod, ServerPod                           float64
-	DialCPU, ServerDial, NodeExec, Hello     float64
-	Frame, ServerFrame                       float64
-	TLSClient, TLSServer                     float64
-	Session, ProcessStart                    float64
-	LauncherBase, LauncherWorker             float64
-	LauncherLink, TLSLink                    float64
-	ServerGoroutines, ServerStream, KwokExec float64
+	Start, Way                           float64
+	Pod, ServerPod                       float64
+	DialCPU, ServerDial, NodeExec, Hello float64
+	Frame, ServerFrame                   float64
+	TLSClient, TLSServer                 float64
+	Prove, Admit                         float64
+	Session, ProcessStart                float64
+	LauncherBase, LauncherWorker         float64
+	LauncherLink, TLSLink, SealedLink    float64
+	ServerGoroutines, ServerStream       float64
+	KwokExec, FarmStart                  float64
 }
 
 func (c *Costs) fields() map[string]*float64 {
@@ -55,9 +57,10 @@ func (c *Costs) fields() map[string]*float64 {
 		"start": &c.Start, "way": &c.Way, "pod": &c.Pod, "server pod": &c.ServerPod,
 		"dial": &c.DialCPU, "server dial": &c.ServerDial, "node exec": &c.NodeExec, "hello": &c.Hello,
 		"frame": &c.Frame, "server frame": &c.ServerFrame, "tls client": &c.TLSClient, "tls server": &c.TLSServer,
+		"prove": &c.Prove, "admit": &c.Admit,
 		"session": &c.Session, "process start": &c.ProcessStart,
-		"launcher base": &c.LauncherBase, "launcher worker": &c.LauncherWorker, "launcher link": &c.LauncherLink, "tls link": &c.TLSLink,
-		"server goroutines": &c.ServerGoroutines, "server stream": &c.ServerStream, "kwok exec": &c.KwokExec,
+		"launcher base": &c.LauncherBase, "launcher worker": &c.LauncherWorker, "launcher link": &c.LauncherLink, "tls link": &c.TLSLink, "sealed link": &c.SealedLink,
+		"server goroutines": &c.ServerGoroutines, "server stream": &c.ServerStream, "kwok exec": &c.KwokExec, "farm start": &c.FarmStart,
 	}
 }
 

@@ -17,6 +17,8 @@
 //	                 authorization, the stream to the kubelet; node: runtime's exec, the worker's
 //	                 answer; back through the API server; caller: reads the answer
 //	link by TCP      caller and worker: TLS with both certificates; three one-way delays of the network
+//	sealed link      launcher: proves itself; a frame down through the relays; worker: checks it and
+//	                 answers; a frame up; launcher: reads the answer
 //	frame            the sender, each API server and each relay on the way, and the receiver
 //	session          launcher: opens it; a frame down; node: starts the process; a frame up
 //
@@ -37,5 +39,5 @@
 //
 // costs.go reads the costs. world.go has events, stations and gates, and the steps that run on them.
 // launch.go has the designs and simulates one. main.go makes the table and compares it with the
-// table "scale".
+// tables "scale" and "network".
 package main

@@ -86,13 +86,35 @@ func (l *launching) link(v int) {
 		for child := first; child < end; child++ {
 			l.link(child)
 		}
-		l.rise(v, parent, l.answered(v))
 	}
-	if l.d.direct {
-		l.dial(parent, v, up)
-	} else {
-		l.exec(parent, v, l.gate(parent), up)
+	greet := func() { up(); l.rise(v, parent, l.answered(v)) }
+	switch {
+	case l.d.sealed:
+		l.seal(v, up)
+	case l.d.direct:
+		l.dial(parent, v, greet)
+	default:
+		l.exec(parent, v, l.gate(parent), greet)
 	}
+}
+
+// seal has the launcher and v prove themselves to each other, through the relays on the way. What
+// relays pass on is sealed, so it costs the launcher as much as a connection of its own.
+func (l *launching) seal(v int, up func()) {
+	c := l.costs
+	l.hold(0, 2, 1)
+	l.launcher.work(c.Prove, func() {
+		l.descend(v, 0, l.shape.path(v), func() {
+			l.node(v).work(c.Admit+c.Hello, func() {
+				l.rise(v, v, func() {
+					l.launcher.work(c.Hello, func() {
+						up()
+						l.answered(v)()
+					})
+				})
+			})
+		})
+	})
 }
 
 // rise carries a frame of v from worker at up to the launcher.
@@ -114,17 +136,24 @@ func (l *launching) answered(v int) func() {
 		}
 		l.res.Greeted = l.now
 		for v := 1; v <= l.n; v++ {
-			l.launcher.work(l.costs.Session, func() { l.descend(v, 0, l.shape.path(v)) })
+			l.launcher.work(l.costs.Session, func() {
+				l.descend(v, 0, l.shape.path(v), func() { l.startProcess(v) })
+			})
 		}
 	}
 }
 
-// descend carries v's start request down to v, starts its process, and carries the first line back.
-func (l *launching) descend(v, at int, path []int) {
-	if at != v {
-		l.frame(l.d, at, path[0], path[0], func() { l.descend(v, path[0], path[1:]) })
+// descend carries a frame from worker at down to v.
+func (l *launching) descend(v, at int, path []int, arrived func()) {
+	if at == v {
+		arrived()
 		return
 	}
+	l.frame(l.d, at, path[0], path[0], func() { l.descend(v, path[0], path[1:], arrived) })
+}
+
+// startProcess starts v's process, and carries its first line to the launcher.
+func (l *launching) startProcess(v int) {
 	l.node(v).work(l.costs.ProcessStart, func() {
 		l.rise(v, v, func() {
 			l.launched[v]++
@@ -162,6 +191,9 @@ type design struct {
 	direct bool
 	// contact: before the link, an exec gives each worker the data that it needs to trust its caller, and ends.
 	contact bool
+	// sealed: the launcher itself shakes hands with each worker, and relays pass on bytes that they
+	// cannot read. Otherwise a worker trusts its relay.
+	sealed bool
 	// tree: workers dial workers. Otherwise the launcher dials all.
 	tree bool
 	// rate limits the dials by exec of each process, per second; 0: no limit.
@@ -177,7 +209,8 @@ const (
 	pastBurst = 40
 )
 
-// designs returns the designs in the order of the table. The first is what Muster does.
+// designs returns the designs in the order of the table. Muster has the first, --transport=exec, and the
+// last, --transport=network.
 func designs() []design {
 	return []design{
 		{name: "direct, 64 dials at once", most: most},
@@ -186,6 +219,7 @@ func designs() []design {
 		{name: "pod network after an exec", direct: true, contact: true, most: most},
 		{name: "pod network after an exec, tree", direct: true, contact: true, tree: true, most: most},
 		{name: "pod network, token mounted, tree", direct: true, tree: true},
+		{name: "pod network, key mounted, sealed tree", direct: true, sealed: true, tree: true},
 	}
 }
 

@@ -51,8 +51,8 @@ func run() error {
 		return err
 	}
 	printCosts(list)
-	checks := compare(costs, tables, *seed)
-	fmt.Println("\ncompared with measurements (table scale):\n" + checks + fmt.Sprintf("\nseed %d", *seed))
+	checks := compare(costs, tables, *fanout, *seed)
+	fmt.Println("\ncompared with measurements:\n" + checks + fmt.Sprintf("\nseed %d", *seed))
 	t := play(costs, large(), ns, *fanout, *seed)
 	t.Notes = append(t.Notes, fmt.Sprintf("%d of %d costs are assumed, the others were measured: test/lab/bench/plan/costs.json has the list", assumed(list), len(list)))
 	fmt.Println(t.Text())
@@ -103,30 +103,37 @@ func assumed(list []Cost) (n int) {
 	return n
 }
 
-// compare returns a list of the launches in the table "scale", each with the measured time and
-// the time in the model.
-func compare(costs Costs, tables []report.Table, seed uint64) string {
-	costs.NodeExec, costs.Way = costs.KwokExec, 0
+// compare returns a list of the launches in the tables "scale" and "network", each with the measured
+// time and the time in the model.
+func compare(costs Costs, tables []report.Table, fanout int, seed uint64) string {
+	costs.Way = 0
+	kwok, farms := costs, costs
+	kwok.NodeExec, farms.ProcessStart = costs.KwokExec, costs.FarmStart
+	all := designs()
 	machine := site{Servers: 1, PerNode: 1 << 20, Shared: runtime.NumCPU()}
 	var b strings.Builder
 	for _, column := range []struct {
-		name string
-		of   func(result) float64
+		table, row, name string
+		of               func(result) float64
+		costs            Costs
+		design           design
 	}{
-		{"rendezvous and handshake", func(r result) float64 { return r.Greeted }},
-		{"rendezvous, handshake and launch", func(r result) float64 { return r.Launched }},
+		{"scale", "Muster", "rendezvous and handshake", func(r result) float64 { return r.Greeted }, kwok, all[0]},
+		{"scale", "Muster", "rendezvous, handshake and launch", func(r result) float64 { return r.Launched }, kwok, all[0]},
+		{"network", "--transport=network", "last first line", func(r result) float64 { return r.Launched }, farms, all[len(all)-1]},
+		{"network", "--transport=network", "launcher's memory at its peak", func(r result) float64 { return r.LauncherMB }, farms, all[len(all)-1]},
 	} {
-		for _, n := range sizesOf(tables, "scale") {
-			samples, _ := cell(tables, "scale", "Muster", column.name, n)
+		for _, n := range sizesOf(tables, column.table) {
+			samples, _ := cell(tables, column.table, column.row, column.name, n)
 			if len(samples) == 0 {
 				continue
 			}
-			measured, model := report.Of(samples), column.of(launch(costs, machine, designs()[0], n, 0, seed))
-			fmt.Fprintf(&b, "- %s, %d workers: measured %s s, in the model %s s: %+.0f %%\n", column.name, n, measured, report.Number(model), 100*(model/measured.Median-1))
+			measured, model := report.Of(samples), column.of(launch(column.costs, machine, column.design, n, fanout, seed))
+			fmt.Fprintf(&b, "- table %s, %s, %d workers: measured %s, in the model %s: %+.0f %%\n", column.table, column.name, n, measured, report.Number(model), 100*(model/measured.Median-1))
 		}
 	}
 	if b.Len() == 0 {
-		return "- no measurements yet: run `make bench-scale`\n"
+		return "- no measurements yet: run `make bench-scale bench-network`\n"
 	}
 	return b.String()
 }

@@ -58,6 +58,10 @@ func TestByHand(t *testing.T) {
 		{"contact before the link", Costs{Way: 1}, small(), design{direct: true, contact: true}, 1, 0, 10, 12},
 		// exec 4 to worker 1, 4 more to 3, 2 up; down 4, up 4.
 		{"relays by exec", Costs{Way: 1}, small(), design{tree: true}, 3, 2, 12, 20},
+		// list 2; to worker 1 and back 2; then through it to worker 3, 2, and back 2; down 2, up 2.
+		{"a sealed tree, only network delays", Costs{Way: 1}, small(), by(t, "pod network, key mounted, sealed tree"), 3, 2, 8, 12},
+		// Prove 1 and 2 until 2; both work until 112; read 1 until 212 and 2 until 312; prove 3 until 313; it works until 423; read it.
+		{"the launcher proves itself to all", Costs{Prove: 1, Admit: 10, Hello: 100}, small(), by(t, "pod network, key mounted, sealed tree"), 3, 2, 523, 523},
 		{"TLS on both sides", Costs{TLSClient: 1, TLSServer: 2}, small(), design{direct: true}, 2, 0, 4, 4},
 		{"one answer lists all pods", Costs{ServerPod: 1, Pod: 2}, small(), free, 3, 0, 9, 9},
 	} {
@@ -121,6 +125,10 @@ func TestWorkIsConserved(t *testing.T) {
 	}
 	require.InDelta(t, n*(c.Pod+c.Session)+8*(c.TLSClient+c.Hello)+frames*c.Frame, r.LauncherCPU, 1e-9)
 	require.InDelta(t, c.LauncherBase+n*c.LauncherWorker+8*c.TLSLink, r.LauncherMB, 1e-9)
+
+	r = launch(c, large(), by(t, "pod network, key mounted, sealed tree"), n, 8, 0)
+	require.InDelta(t, n*(c.Pod+c.Prove+c.Hello+c.Session+4*c.Frame), r.LauncherCPU, 1e-9)
+	require.InDelta(t, c.LauncherBase+n*(c.LauncherWorker+c.SealedLink), r.LauncherMB, 1e-9)
 }
 
 func TestMoreWorkIsNeverFaster(t *testing.T) {
@@ -210,9 +218,9 @@ func TestCosts(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
-	require.Contains(t, compare(costs(), nil, 1), "no measurements yet")
+	require.Contains(t, compare(costs(), nil, 64, 1), "no measurements yet")
 	table := report.Table{Name: "scale", Columns: []report.Column{{Name: "rendezvous and handshake"}}, Rows: []report.Row{{Name: "Muster", Size: 100, Cells: [][]float64{{1}}}}}
-	require.Equal(t, "- rendezvous and handshake, 100 workers: measured 1 s, in the model 2 s: +100 %\n", compare(Costs{Start: 2}, []report.Table{table}, 0),
+	require.Equal(t, "- table scale, rendezvous and handshake, 100 workers: measured 1, in the model 2: +100 %\n", compare(Costs{Start: 2}, []report.Table{table}, 64, 0),
 		"the gate does not delay dials that are answered at once")
 }
 

@@ -31,7 +31,7 @@ type world struct {
 	shared   *station
 
 	streams, peakStreams int
-	links, peakLinks     [2]int  // links of the launcher: by exec, by TCP
+	links                [3]int  // links of the launcher: by exec, by TCP, sealed
 	most, longest        float64 // MB for the launcher's links at their peak; seconds of the longest dial by exec
 	requests             int
 	second               map[int]int // requests by second
@@ -138,8 +138,7 @@ func (w *world) hold(from, kind, n int) {
 		return
 	}
 	w.links[kind] += n
-	w.peakLinks[kind] = max(w.peakLinks[kind], w.links[kind])
-	w.most = max(w.most, float64(w.links[0])*w.costs.LauncherLink+float64(w.links[1])*w.costs.TLSLink)
+	w.most = max(w.most, float64(w.links[0])*w.costs.LauncherLink+float64(w.links[1])*w.costs.TLSLink+float64(w.links[2])*w.costs.SealedLink)
 }
 
 // frame carries a frame over the link between worker v and its parent, in either direction.
