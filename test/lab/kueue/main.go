@@ -30,7 +30,7 @@ type row struct {
 func rows() []row {
 	return []row{
 		{key: "itself", what: "Kueue admits two Workloads one after the other, without LaunchJobs", play: itself},
-		{key: "admit", what: "two jobs, and room for one: one runs whole, and the other waits whole, 20 times", limit: 6 * time.Minute, play: admit},
+		{key: "admit", what: "two jobs, and room for one: one runs whole, and the other waits whole, 20 times", limit: 10 * time.Minute, play: admit},
 		{key: "preempt", what: "a job of a higher priority evicts another one whole, which is queued again", play: preempt},
 		{key: "missing", what: "a queue that does not exist, and is created later", play: missing},
 		{key: "deactivate", what: "an administrator deactivates the Workload of a job, and activates it again", play: deactivate},
