@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/network/listener"
+	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/secure"
 )
 
@@ -41,7 +41,7 @@ func (c Config) listenNetwork(dir string, env []string, instance string) (*liste
 	if err != nil {
 		return nil, fmt.Errorf("worker: --listen=%s: %w", c.Listen, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, names.NetworkAddress), []byte(ln.Addr().String()), 0o600); err != nil {
+	if err := rundir.SetAddress(dir, ln.Addr().String()); err != nil {
 		return nil, errors.Join(fmt.Errorf("worker: %w", err), ln.Close())
 	}
 	c.Log.Info("awaiting launchers by network too", "address", ln.Addr().String())

@@ -76,9 +76,6 @@ const (
 	// WorkerSocket and BrokerSocket are file names in the private directory.
 	WorkerSocket = "worker.sock"
 	BrokerSocket = "broker.sock"
-	// NetworkAddress is the file in the private directory with the address where a worker listens
-	// for launchers by network.
-	NetworkAddress = "network.addr"
 )
 
 // JoinPort is the default port of rank 0 in a job without a launcher. NetworkPort is the default

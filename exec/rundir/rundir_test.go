@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -240,4 +241,19 @@ func TestListenKeepsBusySocket(t *testing.T) {
 	_, err = Listen(path)
 	require.ErrorIs(t, err, unix.EAGAIN)
 	require.FileExists(t, path)
+}
+
+func TestAddress(t *testing.T) {
+	dir := t.TempDir()
+	_, err := Address(dir)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	for _, want := range []string{"198.18.0.7:9378", "[::1]:1"} {
+		require.NoError(t, SetAddress(dir, want))
+		got, err := Address(dir)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, left, 1, "no other file is left")
 }

@@ -28,10 +28,7 @@ func SetTrouble(dir, sentence string, until time.Time) error {
 	if !until.IsZero() {
 		end = strconv.FormatInt(until.Unix(), 10)
 	}
-	if err := os.WriteFile(path+".new", []byte(end+" "+sentence), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return replace(path, end+" "+sentence)
 }
 
 // Trouble returns the sentence that the launcher with this socket has recorded, or "" if none is

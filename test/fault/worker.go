@@ -154,21 +154,26 @@ func (y *yard) process(dir, socket string, d *door) (worker, error) {
 		return nil, err
 	}
 	for range 500 {
-		if c, err := net.Dial("unix", socket); err == nil {
-			c.Close()
-			if d != nil {
-				text, err := os.ReadFile(filepath.Join(filepath.Dir(socket), names.NetworkAddress))
-				if err != nil {
-					return &process{proc: p}, err
-				}
-				d.address = string(text)
-			}
+		if listens(socket, d) {
 			return &process{proc: p}, nil
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	_ = p.Signal(syscall.SIGKILL)
 	return nil, errors.New("agent worker does not listen")
+}
+
+// listens reports whether a worker listens at its socket and, if it has a door, by network. It tells the door the address.
+func listens(socket string, d *door) bool {
+	c, err := net.Dial("unix", socket)
+	if err != nil {
+		return false
+	}
+	c.Close()
+	if d != nil {
+		d.address, err = rundir.Address(filepath.Dir(socket))
+	}
+	return err == nil
 }
 
 // close sends TERM to the worker, as a kubelet does. An idle worker then exits with 0.

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/network"
+	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/secure"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/test/contract"
@@ -46,10 +47,7 @@ func (w *worker) dialer(t *testing.T, key secure.LauncherKey) *network.Dialer {
 	t.Helper()
 	launcher, err := secure.NewLauncher(key, "", wire.Epoch{Created: 1, UID: "launcher-a"})
 	require.NoError(t, err)
-	return &network.Dialer{Launcher: launcher, Worker: "w-0", Address: func() (string, error) {
-		address, err := os.ReadFile(filepath.Join(w.dir, names.NetworkAddress))
-		return string(address), err
-	}}
+	return &network.Dialer{Launcher: launcher, Worker: "w-0", Address: func() (string, error) { return rundir.Address(w.dir) }}
 }
 
 // TestRanksDoNotReadPID1 checks that a rank, which has the user ID of PID 1, learns none of its keys.
@@ -79,9 +77,9 @@ cat $MUSTER_KEY_FILE; exit 3`)
 func TestARankDoesNotTakeThePort(t *testing.T) {
 	t.Parallel()
 	w, l, _ := byNetwork(t)
-	address, err := os.ReadFile(filepath.Join(w.dir, names.NetworkAddress))
+	address, err := rundir.Address(w.dir)
 	require.NoError(t, err)
-	_, port, ok := strings.Cut(string(address), ":")
+	_, port, ok := strings.Cut(address, ":")
 	require.True(t, ok)
 	rec, said := sh(t, l, `python3 -c '
 import socket

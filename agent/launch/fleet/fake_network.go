@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/local"
 	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/secure"
 	"github.com/musterhq/muster/exec/wire"
 )
