@@ -196,7 +196,7 @@ func (g *Group) nextTier() {
 // tell stops the processes up to a tier. Processes that were not started will not be.
 func (g *Group) tell(tier int, grace time.Duration) {
 	for _, p := range g.processes {
-		isHeld := grace > 0 && (g.departs.holds(p) || g.keeps.holds(p) && p.session != nil)
+		isHeld := grace > 0 && p.session != nil && (g.departs.holds(p) || g.keeps.holds(p))
 		if !p.ended && p.tier <= tier && !isHeld {
 			p.tell(grace)
 		}

@@ -3,7 +3,8 @@
 //
 // It takes [Process]s, each with a way to its worker, and the rules of framework.Part. It knows
 // nothing about Kubernetes, pods or links. It starts all processes at once, except that a process with
-// an address in After starts when something listens there.
+// an address in After starts when something listens there. Of thousands, some hundreds at a time are
+// unconfirmed by their workers.
 //
 // It promises:
 //

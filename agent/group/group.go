@@ -35,6 +35,7 @@ type Group struct {
 	gone      chan struct{} // closed when Run has returned
 	wg        sync.WaitGroup
 
+	pace     pace
 	phase    phase
 	tier     int // the tier that is being stopped
 	last     int // the last tier
@@ -89,7 +90,7 @@ func New(cfg Config) *Group {
 		cfg.Dial = dialTCP
 	}
 	g := &Group{cfg: cfg, events: make(chan event), signals: make(chan syscall.Signal, 16), grace: cfg.Grace,
-		joining: make(chan joiner), leaving: make(chan departure), gone: make(chan struct{})}
+		joining: make(chan joiner), leaving: make(chan departure), gone: make(chan struct{}), pace: newPace()}
 	for _, p := range cfg.Processes {
 		g.processes = append(g.processes, &process{Process: p, err: &tail{to: p.Stderr}})
 	}
@@ -116,9 +117,13 @@ func (g *Group) Run(ctx context.Context) Result {
 	g.timer = time.NewTimer(time.Hour)
 	g.timer.Stop()
 	defer g.timer.Stop()
+	g.pace.timer = time.NewTimer(time.Hour)
+	g.pace.timer.Stop()
+	defer g.pace.timer.Stop()
 	for i := range g.processes {
 		g.start(waiting, i)
 	}
+	g.proceed(waiting)
 	g.witness = func() <-chan struct{} { return g.cfg.Witness(waiting) }
 	g.look()
 	done := ctx.Done()
@@ -130,6 +135,13 @@ func (g *Group) Run(ctx context.Context) Result {
 			j.taken <- g.join(waiting, j.Process)
 		case d := <-g.leaving:
 			g.leave(d)
+		case <-g.pace.news:
+			g.proceed(waiting)
+			g.look()
+		case <-g.pace.timer.C:
+			g.pace.elapsed()
+			g.proceed(waiting)
+			g.look()
 		case <-g.timer.C:
 			g.due()
 		case <-g.seen:
@@ -151,11 +163,11 @@ func (g *Group) Run(ctx context.Context) Result {
 	return g.result
 }
 
-// start opens the process's session, after waiting for its address if it has one.
+// start queues the process for proceed, after waiting for its address if it has one.
 func (g *Group) start(waiting context.Context, i int) {
 	p := g.processes[i]
 	if p.After == "" {
-		g.open(waiting, i)
+		g.pace.queue = append(g.pace.queue, i)
 		return
 	}
 	g.wg.Go(func() {
@@ -181,6 +193,7 @@ func (g *Group) open(waiting context.Context, i int) {
 		return
 	}
 	p.session = session
+	g.pace.opened(session)
 	followed := func() {
 		exit, err := session.Wait(waiting)
 		p.close() // here, because the rest of a line may have to wait for its reader
@@ -232,7 +245,8 @@ func (g *Group) take(waiting context.Context, e event) {
 	case g.processes[e.end.Process].ended: // it was given up, or will not be started
 		return
 	case e.ready:
-		g.open(waiting, e.end.Process)
+		g.pace.queue = append(g.pace.queue, e.end.Process)
+		g.proceed(waiting)
 	default:
 		g.note(e.end)
 	}

@@ -36,6 +36,7 @@ func (g *Group) join(waiting context.Context, p Process) bool {
 	g.processes = append(g.processes, one)
 	g.last = rankTiers(g.processes)
 	g.start(waiting, len(g.processes)-1)
+	g.proceed(waiting)
 	g.look()
 	return true
 }

@@ -19,6 +19,8 @@ type Opener interface {
 // has ended. If Wait succeeds, every byte of output has been written. A Session with a method
 // Signal(int) gets the signals that are passed on. A Session with a method Then(func()) bool, which
 // has its argument called when Wait would return at once, needs no goroutine while its process runs.
+// A Session with a method Confirmed(func()) bool has its argument called when its worker has taken it;
+// mostOpening limits how many have not been.
 type Session interface {
 	// Wait returns the exit record once the process has ended.
 	Wait(ctx context.Context) (wire.ExitRecord, error)

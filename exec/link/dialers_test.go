@@ -16,6 +16,18 @@ type dialFunc func(context.Context) (io.ReadWriteCloser, error)
 
 func (f dialFunc) Dial(ctx context.Context) (io.ReadWriteCloser, error) { return f(ctx) }
 
+// delayed returns a dialer that dials once begin is closed.
+func delayed(begin <-chan struct{}, d link.Dialer) link.Dialer {
+	return dialFunc(func(ctx context.Context) (io.ReadWriteCloser, error) {
+		select {
+		case <-begin:
+			return d.Dial(ctx)
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	})
+}
+
 // switching is a dialer that dials another worker after it was moved, like a restarted container.
 type switching struct {
 	mu   sync.Mutex

@@ -56,6 +56,7 @@ func (l *Link) handle(c *conn, f wire.Frame) error {
 		var rec wire.OpenedRecord
 		if err = f.Decode(&rec); err == nil {
 			err = s.opened(c, rec)
+			s.tellTaken()
 		}
 	case wire.Data:
 		if err = in.Put(f.Offset, f.Payload); err == nil {

@@ -4,6 +4,7 @@ package link_test
 
 import (
 	"bytes"
+	"errors"
 	"regexp"
 	"runtime/pprof"
 	"testing"
@@ -47,4 +48,31 @@ func TestIdleLinkHasOneGoroutine(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, wire.ReasonStopped, rec.Reason)
 	require.False(t, s.Then(func() { t.Error("called for a session that had ended") }))
+}
+
+// TestConfirmed checks that a session that was opened while the link was down reports once that its worker has it, and
+// that one whose worker cannot be reached reports when it is lost.
+func TestConfirmed(t *testing.T) {
+	w := contract.NewWorker(t, nil)
+	begin := make(chan struct{})
+	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, func(c *link.Config) { c.Dialer = delayed(begin, c.Dialer) })
+	s, err := l.Open(ctxFor(t), "", wire.Spec{Line: "exec sleep 1000"}, link.Streams{})
+	require.NoError(t, err)
+	confirmed := make(chan struct{}, 2)
+	require.True(t, s.Confirmed(func() { confirmed <- struct{}{} }))
+	require.Empty(t, confirmed, "the link is down")
+	close(begin)
+	<-confirmed
+	require.False(t, s.Confirmed(nil))
+	s.Stop(0)
+	_, err = s.Wait(ctxFor(t))
+	require.NoError(t, err)
+	require.Empty(t, confirmed, "it is called once")
+
+	never := contract.NewLink(t, local.Dialer{Path: w.Socket}, func(c *link.Config) { c.Dialer = delayed(nil, c.Dialer) })
+	s, err = never.Open(ctxFor(t), "", wire.Spec{Line: "true"}, link.Streams{})
+	require.NoError(t, err)
+	require.True(t, s.Confirmed(func() { confirmed <- struct{}{} }))
+	never.Lose(link.Gone, errors.New("its pod is gone"))
+	<-confirmed
 }

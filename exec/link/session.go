@@ -47,6 +47,7 @@ type Session struct {
 	err       error
 	over      bool   // done is closed
 	then      func() // see Then
+	taken     func() // see Confirmed
 }
 
 // Open starts a session, or attaches to the one with that id. An empty id makes a new session. Open
@@ -100,36 +101,6 @@ func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) 
 
 // ID returns the session's id.
 func (s *Session) ID() string { return s.id }
-
-// Wait returns the exit record once every byte of output has been written to the streams. It
-// returns a *LostError if the worker, and the session with it, is lost. It returns the cause of ctx
-// if ctx ends, and the session continues.
-func (s *Session) Wait(ctx context.Context) (wire.ExitRecord, error) {
-	select {
-	case <-s.done:
-	case <-ctx.Done():
-		return wire.ExitRecord{}, context.Cause(ctx)
-	}
-	s.link.mu.Lock()
-	defer s.link.mu.Unlock()
-	if s.err != nil {
-		return wire.ExitRecord{}, s.err
-	}
-	return *s.exit, nil
-}
-
-// Then has f called, in a goroutine of the link, when Wait would return at once. It returns false, and
-// f is not called, if that is the case already. It is for callers that wait for thousands of sessions,
-// and can be called once.
-func (s *Session) Then(f func()) bool {
-	s.link.mu.Lock()
-	defer s.link.mu.Unlock()
-	if s.over {
-		return false
-	}
-	s.then = f
-	return true
-}
 
 // Signal sends a signal to the session's first process and its group, once.
 func (s *Session) Signal(sig int) { s.control(wire.ControlRecord{Signal: sig}) }
@@ -200,6 +171,7 @@ func (s *Session) finish() {
 	then := s.then
 	close(s.done)
 	s.link.mu.Unlock()
+	s.tellTaken()
 	if then != nil {
 		then()
 	}
