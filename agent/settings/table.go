@@ -66,7 +66,7 @@ func workers() []Setting {
 			Submit: Use{asRun, "place the first `N` ranks of mpirun in the launcher", ""}},
 		{Name: "job", First: true, Kind: Text, Run: Use{which, "use workers of job `NAME`: labels muster.dev/job=NAME,muster.dev/role=worker", ""}, Join: Use{started, "belong to job `NAME` (default: MUSTER_JOB)", ""}},
 		{Name: "selector", Short: "l", Kind: Text, Run: Use{which, "use workers that match label `SELECTOR` instead of --job", ""}},
-		{Name: "pods", Kind: Names, Run: Use{which, "use pods `NAMES`, as in a,b; needs no right to list or watch pods, only to get these", ""}},
+		{Name: "pods", Kind: Names, Run: Use{which, "use pods `NAMES`, as in a,b, and as many workers unless --workers is given; needs no right to list or watch pods, only to get these", ""}},
 		{Name: "namespace", First: true, Short: "n", Kind: Text, Run: Use{which, "namespace of the workers (default: the launcher's)", ""}},
 		{Name: "container", Kind: Text, Run: Use{which, "container of the workers (default: kubectl's default, else the only one)", ""}},
 		{Name: "worker-agent", Kind: Text, Run: Use{which, "run the agent at `PATH` on the workers (default: same as here)", ""}},

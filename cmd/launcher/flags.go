@@ -60,6 +60,7 @@ func (f *flagSets) resolve(cmd *cobra.Command, command []string) (config.Config,
 		}
 	})
 	c.FakeGiven = c.Origin["fake"] != "default"
+	c.CountPods()
 	c.Framework = framework.Spelled(c.Framework)
 	if wrong == nil {
 		wrong = withPlugins(c)

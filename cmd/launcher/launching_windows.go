@@ -11,7 +11,7 @@ import (
 // groups for it.
 func newLaunching(_ Streams, verb string) *cobra.Command {
 	return &cobra.Command{Use: verb, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
-		return failure.New(names.ExitNoCluster, "agent submit starts a job in a cluster, and works here", "agent %s is for Linux and macOS", verb)
+		return failure.New(names.ExitNoCluster, "agent submit starts a job in a cluster, and works here", "agent %s is for Linux", verb)
 	}}
 }
 

@@ -158,7 +158,9 @@ func (c Config) JSONLines() bool { return c.LogFormat == names.LogJSON }
 func (c Config) IsFake() bool { return c.FakeGiven || c.Fake != 0 }
 
 // SelectsWorkers reports whether a setting says which workers to use.
-func (c Config) SelectsWorkers() bool { return c.IsFake() || c.Job != "" || c.Selector != "" }
+func (c Config) SelectsWorkers() bool {
+	return c.IsFake() || c.Job != "" || c.Selector != "" || len(c.Pods) > 0
+}
 
 // WorkerSelector returns the label selector of the workers.
 func (c Config) WorkerSelector() string {

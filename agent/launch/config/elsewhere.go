@@ -12,9 +12,9 @@ import (
 )
 
 // Elsewhere returns the failure for systems other than Linux. Its hint is a command line that runs
-// the same command in a container.
+// the same command in a container of the user's image, with the agent for Linux in bin.
 func (c Config) Elsewhere() error {
-	words := []string{"docker run --rm -v \"$PWD\":/work -w /work musterhq/openmpi agent run"}
+	words := []string{"docker run --rm -v \"$PWD\":/work -w /work IMAGE bin/agent run"}
 	if c.IsFake() {
 		words = append(words, "--fake="+strconv.Itoa(c.Fake))
 	}

@@ -10,6 +10,15 @@ import (
 	"github.com/musterhq/muster/agent/launch/phrase"
 )
 
+// CountPods sets the number of workers, if it was not given, to that of the pods that --pods names, like
+// mpirun -H. The last of them are the spares.
+func (c *Config) CountPods() {
+	if len(c.Pods) == 0 || c.Given("workers") || c.IsFake() || c.Elastic() {
+		return
+	}
+	c.Workers, c.Origin["workers"] = max(1, len(c.Pods)-c.Spares), c.Origin["pods"]
+}
+
 // validatePods checks that --pods has each worker once, by a valid pod name.
 func (c Config) validatePods() error {
 	example := "--pods=pi-worker-0,pi-worker-1"
