@@ -241,10 +241,6 @@ overhead: build ## cost of metrics and traces for a launch (BASE=COMMIT; idle)
 fake-cells: build ## run all failures of mpirun behind scripts
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,cells -parallel 4 -timeout 25m -run '^Test(ZeroBehindAScript|ScriptsThatGoOn)$$' -v ./test/fake
 
-.PHONY: below
-below: build ## run stand-ins for torchrun and accelerate behind scripts
-	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi -timeout 10m -parallel 4 -run '^TestBelow' -v ./test/fake | grep -E '^ +below_test|^---|^(ok|FAIL|PASS)'
-
 .PHONY: fake-pauses
 fake-pauses: build ## test pauses between launches with six MPIs (PyPI)
 	@sh test/fake/mpi/deps.sh --conform
@@ -300,7 +296,7 @@ test: deps lint unit fake-part ## all tests without a cluster: lint, unit, a fif
 	@$(CHECK)
 
 # Every suite. Suites that need an idle machine come last.
-NIGHTLY := lint unit fake below fake-cells fake-held fake-pauses fake-polls fake-culprit care killed conform errno pid1 fault skew model convert size \
+NIGHTLY := lint unit fake fake-cells fake-held fake-pauses fake-polls fake-culprit care killed conform errno pid1 fault skew model convert size \
 	e2e preflight e2e-convert e2e-install e2e-release release-check e2e-care e2e-fault e2e-python e2e-paste e2e-examples e2e-pipelines e2e-gang e2e-kueue e2e-kubeflow heal frameworks e2e-scale timeline \
 	s3 huggingface soak stall fuzz traces fake-speed rules-cost bench
 

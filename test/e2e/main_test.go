@@ -250,15 +250,6 @@ func record(t *testing.T, row figure.Row, raw map[string]figure.Series) {
 	require.NoError(t, figure.Missed(kept))
 }
 
-// pairRatios divides pair by pair: other load on the machine affects both halves of a pair.
-func pairRatios(over, under []float64) []float64 {
-	var all []float64
-	for i := range over {
-		all = append(all, over[i]/under[i])
-	}
-	return all
-}
-
 // hangAfter is --hang-after of launchers whose jobs are not idle: long compared to faults, and short compared to
 // minutes.
 const hangAfter = "20s"

@@ -21,9 +21,6 @@ const (
 	Fail = "fail"
 )
 
-// Modes lists the values of --preflight.
-func Modes() []string { return []string{Off, Warn, Fail} }
-
 // How long each part may take. A worker that does not answer in time is unknown.
 const (
 	factsTime   = 5 * time.Second
