@@ -128,7 +128,7 @@ func (w *world) run(script string, each func(o *outcome, line string, at time.Ti
 	o.memory = func() { o.then = rss(t, cmd.Process.Pid) }
 	require.NoError(t, cmd.Start())
 	for scan := bufio.NewScanner(out); scan.Scan(); {
-		if !strings.HasPrefix(scan.Text(), "agent: ") {
+		if !strings.HasPrefix(scan.Text(), "agent: ") && !strings.HasPrefix(scan.Text(), "hint: ") {
 			each(o, scan.Text(), time.Now())
 			continue
 		}
