@@ -50,8 +50,8 @@ func TestIdleLinkHasOneGoroutine(t *testing.T) {
 	require.False(t, s.Then(func() { t.Error("called for a session that had ended") }))
 }
 
-// TestConfirmed checks that a session that was opened while the link was down reports once that its worker has it, and
-// that one whose worker cannot be reached reports when it is lost.
+// TestConfirmed checks that a session that was opened while the link was down reports once that its worker
+// has it. One whose worker cannot be reached reports when it is lost.
 func TestConfirmed(t *testing.T) {
 	w := contract.NewWorker(t, nil)
 	begin := make(chan struct{})
