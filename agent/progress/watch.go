@@ -21,7 +21,8 @@ type Watch struct {
 	mu     sync.Mutex
 	states [][]state // by rule and, for rules by rank, by rank
 	index  []map[int]int
-	failed []Verdict // that Look has not returned yet
+	failed []Verdict // that Look has not returned yet; Reset keeps them
+	owed   []bool    // by rule: it was broken at a Reset, and no line has counted since
 	peaks  []numbers // by rule: the largest captured numbers of any rank; Reset keeps them
 	paces  []pace    // by rule
 	clock  *clock    // measures steps; nil: they are not measured
@@ -45,16 +46,20 @@ type state struct {
 // Begin starts to watch a job of ranks 0 to ranks-1. If ranks is 0 they are not known, and each is
 // watched from its first matching line on.
 func (s *Set) Begin(now time.Time, ranks int) *Watch {
-	w := &Watch{set: s, ranks: ranks, peaks: make([]numbers, len(s.rules))}
+	w := &Watch{set: s, ranks: ranks, peaks: make([]numbers, len(s.rules)), owed: make([]bool, len(s.rules))}
 	w.Reset(now)
 	return w
 }
 
-// Reset forgets all lines, as after a restart.
+// Reset forgets all lines, as after a restart. A rule that is broken stays so until a line counts, and
+// Look still returns lines that matched a fail-on rule before.
 func (w *Watch) Reset(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.states, w.index, w.failed = nil, nil, nil
+	for i, list := range w.states {
+		w.owed[i] = w.owed[i] || w.set.rules[i].FailOn == "" && slices.ContainsFunc(list, func(s state) bool { return s.fired || s.resumed })
+	}
+	w.states, w.index = nil, nil
 	w.paces = make([]pace, len(w.set.rules))
 	w.clock.reset()
 	for _, r := range w.set.rules {
@@ -142,8 +147,8 @@ func (w *Watch) matched(i, rank int, line []byte, match []int, now time.Time) (n
 	}
 	sooner := !s.moved && r.Within > 0 && r.first() > r.Within // Due is earlier now
 	s.since, s.moved = now, true
-	if s.fired {
-		s.fired, s.resumed = false, true
+	if s.fired || w.owed[i] {
+		s.fired, s.resumed, w.owed[i] = false, true, false
 		return true
 	}
 	return sooner

@@ -38,6 +38,10 @@ func TestRules(t *testing.T) {
 			want: []string{"15 no progress: the number of expect 'step (\\d+)' has not grown beyond 11 for 10 s; the last matching line (rank 0, 1.0 s ago): step 11 x"}},
 		"the number shrinks": {rules: []Rule{steps}, events: together([]event{say(1, 0, "step 1000")}, every(2, 60, 1, 0, 1, "step ")),
 			want: []string{"11 no progress: the number of expect 'step (\\d+)' has not grown beyond 1000 for 10 s; the last matching line (rank 0, 0.0 s ago): step 10"}},
+		"a stall, a restart, and the number grows again": {rules: []Rule{steps}, events: together([]event{say(1, 0, "step 1000"), {at: 15, do: "reset"}}, every(18, 60, 9, 0, 1, "step ")),
+			want: []string{"11 no progress: the number of expect 'step (\\d+)' has not grown beyond 1000 for 10 s; the last matching line (rank 0, 10 s ago): step 1000", "18 progress again: expect 'step (\\d+)' matched a line of rank 0: step 1"}},
+		"a stall, a restart, and another stall": {rules: []Rule{steps}, events: together([]event{say(1, 0, "step 1000"), {at: 15, do: "reset"}}, every(30, 60, 9, 0, 1, "step ")),
+			want: []string{"11 no progress: the number of expect 'step (\\d+)' has not grown beyond 1000 for 10 s; the last matching line (rank 0, 10 s ago): step 1000", "25 no progress: no line has matched expect 'step (\\d+)' in the first 10 s", "30 progress again: expect 'step (\\d+)' matched a line of rank 0: step 1"}},
 		"the number shrinks after a restart": {rules: []Rule{steps}, events: together([]event{say(1, 0, "step 1000"), {at: 2, do: "reset"}}, every(2, 60, 1, 0, 1, "step "))},
 		"slow but moving":                    {rules: []Rule{steps}, events: every(0, 60, 9, 0, 1, "step ")},
 		"a number that is NaN":               {rules: []Rule{{Expect: "loss=(.*)", Within: ten}}, events: []event{say(1, 0, "loss=nan"), say(9, 0, "loss=NaN")}, want: []string{"10 no progress: expect 'loss=(.*)' has captured no number in the first 10 s; the last matching line (rank 0, 1.0 s ago): loss=NaN"}},
@@ -138,6 +142,30 @@ func TestQuiet(t *testing.T) {
 		require.Equal(t, map[Kind]time.Duration{Failed: 0, NotGrown: 13 * time.Second}[v.Kind], v.Quiet)
 		require.Contains(t, []Kind{Failed, NotGrown}, v.Kind)
 	}
+}
+
+// TestResetKeepsWhatLookHasNotReturned checks that a caller learns of a failed line, and of the end of a
+// stall, although a Reset comes before Look.
+func TestResetKeepsWhatLookHasNotReturned(t *testing.T) {
+	set, err := Compile([]Rule{{Expect: step, Within: ten}, {FailOn: "nan"}})
+	require.NoError(t, err)
+	w := set.Begin(start, 1)
+	require.Len(t, w.Look(start.Add(ten)), 1)
+	w.Feed(0, []byte("step 1"), start.Add(ten))
+	w.Feed(0, []byte("loss nan"), start.Add(ten))
+	w.Reset(start.Add(ten))
+	kinds := func(now time.Time) (all []Kind) {
+		for _, v := range w.Look(now) {
+			all = append(all, v.Kind)
+		}
+		return all
+	}
+	require.Equal(t, []Kind{Failed}, kinds(start.Add(ten)))
+	require.True(t, w.Feed(0, []byte("step 2"), start.Add(11*time.Second)))
+	require.Equal(t, []Kind{Moves}, kinds(start.Add(11*time.Second)))
+	w.Reset(start.Add(12 * time.Second))
+	w.Feed(0, []byte("step 3"), start.Add(13*time.Second))
+	require.Empty(t, kinds(start.Add(13*time.Second)), "each change is returned once")
 }
 
 func TestRankName(t *testing.T) {

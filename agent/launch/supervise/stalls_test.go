@@ -91,6 +91,26 @@ func TestARuleIsJudgedWhenItIsDue(t *testing.T) {
 	})
 }
 
+// TestAStallEndsAfterAChangeOfWorkers checks that a run is no longer stalled when lines count again after
+// workers have joined or left, which restarts the clocks of the rules.
+func TestAStallEndsAfterAChangeOfWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, said := ruled(t, every10s...)
+		out := s.Progress.Hear(1, nil)
+		_, _ = io.WriteString(out, "step 7\n")
+		s.waits(11 * time.Second)
+		require.NotEmpty(t, s.wrongs)
+		s.Progress.Again()
+		s.waits(time.Second)
+		require.NotEmpty(t, s.wrongs, "nothing has been printed since")
+		_, _ = io.WriteString(out, "step 1\n")
+		s.waits(time.Second)
+		require.Contains(t, said.String(), "agent: progress again: expect 'step (\\d+)' matched a line of rank 1: step 1\ntrouble: \n")
+		require.Empty(t, s.wrongs)
+		require.Empty(t, s.stalls)
+	})
+}
+
 // TestAStallBeforeTheFirstLimit checks that a stall is reported in time although the limit for the first
 // line, which is longer, has not passed.
 func TestAStallBeforeTheFirstLimit(t *testing.T) {
