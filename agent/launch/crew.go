@@ -140,7 +140,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 			look.Ended(c.group.Label(e.Process))
 			stopped = append(stopped, stoppedOf(e, c.group)...)
 			if e.Process < len(planned.Processes) {
-				a.progress.Ended(planned.Processes[e.Process].Rank)
+				a.progress.Ended(planned.Processes[e.Process].Rank, e.Asked.IsZero() && (!failed || planned.Any))
 				s.Rest.Note(c.group.Label(e.Process), planned.Processes[e.Process].Rank >= 0 && e.Exit.Code == 0 && e.Err == nil && e.Exit.Failed == nil, failed && !planned.Any)
 			}
 			if e.Exit.OOM > 0 {

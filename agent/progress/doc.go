@@ -27,8 +27,8 @@
 // Colors (escape sequences) are removed before matching. The first 64 KiB of a line are matched.
 //
 // It promises that a line without the literal text of a rule costs no regular expression. Memory
-// does not grow with the output. A rule fires once until it is satisfied again. A Watch may be used
-// by several goroutines.
+// does not grow with the output. A rule fires once until it is satisfied again, which a rule by rank is
+// when no rank breaks it any more. A Watch may be used by several goroutines.
 //
 // It does not print, stop anything, or start timers.
 package progress

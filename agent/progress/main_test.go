@@ -54,7 +54,9 @@ func play(t *testing.T, rules []Rule, ranks, seconds int, events ...event) (told
 			case "excuse":
 				w.Excuse(now)
 			case "ended":
-				w.Ended(e.rank)
+				if w.Ended(e.rank, true) {
+					tell(now)
+				}
 			default:
 				if w.Feed(e.rank, []byte(e.line), now) {
 					tell(now)

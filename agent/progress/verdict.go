@@ -2,6 +2,7 @@ package progress
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -15,6 +16,7 @@ const (
 	NotGrown             // no number has grown, possibly for lack of lines
 	Failed               // a line matched a fail-on rule
 	Moves                // a rule that fired is satisfied again
+	Left                 // the same, but only because the ranks that broke the rule have ended
 )
 
 // Verdict is one change in the state of a rule.
@@ -31,6 +33,9 @@ type Verdict struct {
 	Quiet time.Duration // time without progress, from the last line that counted; 0: the rule needs none
 }
 
+// Satisfied reports whether the rule is satisfied again after it fired.
+func (v Verdict) Satisfied() bool { return v.Kind == Moves || v.Kind == Left }
+
 // Words at the start of a verdict.
 const (
 	NoProgress = "no progress"
@@ -45,6 +50,12 @@ func (v Verdict) Sentence() string {
 		return fmt.Sprintf("%s: %s matched a line%s: %s", FailedLine, v.Rule.Name(), of(v.From), v.shown())
 	case Moves:
 		return fmt.Sprintf("%s%s: %s matched a line%s: %s", Again, v.whom(), v.Rule.Name(), of(v.From), v.shown())
+	case Left:
+		has := "has"
+		if v.More > 0 {
+			has = "have"
+		}
+		return fmt.Sprintf("%s: %s %s ended; %s holds for the others", Again, strings.TrimPrefix(v.whom(), " on "), has, v.Rule.Name())
 	}
 	head, last := NoProgress+v.whom()+": ", fmt.Sprintf("; the last matching line (%s%s ago): %s", by(v.From), seconds(v.Ago), v.shown())
 	switch {

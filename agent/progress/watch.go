@@ -36,6 +36,7 @@ type state struct {
 	best    numbers   // the largest captured numbers
 	fired   bool
 	resumed bool // it was satisfied again after it fired, and Look has not returned that yet
+	left    bool // the rank ended after it fired, and Look has not returned that yet
 	over    bool // the rank has ended
 
 	line []byte    // the last line that matched
@@ -57,7 +58,7 @@ func (w *Watch) Reset(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, list := range w.states {
-		w.owed[i] = w.owed[i] || w.set.rules[i].FailOn == "" && slices.ContainsFunc(list, func(s state) bool { return s.fired || s.resumed })
+		w.owed[i] = w.owed[i] || w.set.rules[i].FailOn == "" && slices.ContainsFunc(list, func(s state) bool { return s.fired || s.resumed || s.left })
 	}
 	w.states, w.index = nil, nil
 	w.paces = make([]pace, len(w.set.rules))
@@ -161,25 +162,35 @@ func (w *Watch) stateOf(i, rank int, now time.Time) *state {
 	}
 	at, known := w.index[i][rank]
 	if !known {
+		one := state{rank: rank, since: now}
 		if old := &w.states[i][0]; old.rank == NoRank && old.at.IsZero() {
-			old.over = true // it stood for a job without output
+			one.fired, old.fired, old.over = old.fired, false, true // it stood for a job without output
 		}
 		at = len(w.states[i])
 		w.index[i][rank] = at
-		w.states[i] = append(w.states[i], state{rank: rank, since: now})
+		w.states[i] = append(w.states[i], one)
 	}
 	return &w.states[i][at]
 }
 
-// Ended records that a rank has ended, so that no more lines are expected from it.
-func (w *Watch) Ended(rank int) {
+// Ended records that a rank has ended, so that no more lines are expected from it. alone means that
+// the job goes on without the rank. Ended reports whether Look may have something to return. It
+// ignores NoRank, because other processes without a rank may still print.
+func (w *Watch) Ended(rank int, alone bool) (news bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, r := range w.set.rules {
-		if at, known := w.index[i][rank]; r.ByRank && known {
-			w.states[i][at].over = true
+		at, known := w.index[i][rank]
+		if rank < 0 || !r.ByRank || !known {
+			continue
+		}
+		s := &w.states[i][at]
+		s.over = true
+		if s.fired && alone {
+			s.fired, s.left, news = false, true, true
 		}
 	}
+	return news
 }
 
 // Peak is the position that an attempt has reached by the numbers of a rule.
@@ -259,32 +270,55 @@ func (w *Watch) Due() (at time.Time, ok bool) {
 }
 
 // Look returns what has changed: rules that fired, and rules that are satisfied again. Ranks that
-// break the same rule at the same time share a verdict.
+// break the same rule at the same time share a verdict. A rule by rank is satisfied again when no rank
+// breaks it any more.
 func (w *Watch) Look(now time.Time) (verdicts []Verdict) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	verdicts, w.failed = w.failed, nil
 	for i, r := range w.set.rules {
-		var fired, resumed *Verdict
+		var fired *Verdict
+		broken := false
 		for j := range w.states[i] {
 			s := &w.states[i][j]
-			limit := s.limit(r.Rule)
-			switch {
-			case s.resumed:
-				s.resumed = false
-				resumed = s.tell(resumed, Verdict{Rule: r.Rule, Kind: Moves}, now)
-			case limit > 0 && now.Sub(s.since) >= limit:
-				s.fired = true
+			if limit := s.limit(r.Rule); limit > 0 && now.Sub(s.since) >= limit {
+				s.fired, s.resumed = true, false
 				fired = s.tell(fired, Verdict{Rule: r.Rule, Kind: s.kind(), After: limit, Quiet: now.Sub(s.since)}, now)
 			}
+			broken = broken || s.fired && !s.over
 		}
-		for _, v := range []*Verdict{fired, resumed} {
-			if v != nil {
-				verdicts = append(verdicts, *v)
-			}
+		if fired != nil {
+			verdicts = append(verdicts, *fired)
+		}
+		if r.FailOn == "" && !broken {
+			verdicts = append(verdicts, w.satisfied(i, now)...)
 		}
 	}
 	return verdicts
+}
+
+// satisfied returns the verdict that a rule is satisfied again, which no rank breaks any more. It
+// returns nil if Look has returned that before. Ranks that have ended count only if no other rank
+// printed a line. The caller holds mu.
+func (w *Watch) satisfied(i int, now time.Time) []Verdict {
+	var resumed, left *Verdict
+	for j := range w.states[i] {
+		s := &w.states[i][j]
+		switch {
+		case s.resumed:
+			resumed = s.tell(resumed, Verdict{Rule: w.set.rules[i].Rule, Kind: Moves}, now)
+		case s.left:
+			left = s.tell(left, Verdict{Rule: w.set.rules[i].Rule, Kind: Left}, now)
+		}
+		s.resumed, s.left = false, false
+	}
+	if resumed == nil {
+		resumed = left
+	}
+	if resumed == nil {
+		return nil
+	}
+	return []Verdict{*resumed}
 }
 
 // kind says how a rule is broken.

@@ -62,6 +62,23 @@ func TestRules(t *testing.T) {
 		"by rank: unknown number of ranks":   {rules: []Rule{byRank}, events: together(every(2, 60, 5, 4, 1, "step "), every(2, 20, 5, 7, 1, "step ")), want: []string{"27 no progress on rank 7: the number of expect 'step (\\d+)' has not grown beyond 4 for 10 s; the last matching line (rank 7, 10 s ago): step 4"}},
 		"by rank: no output":                 {rules: []Rule{byRank}, want: []string{"10 no progress: no line has matched expect 'step (\\d+)' in the first 10 s"}},
 		"by rank: a process without a rank":  {rules: []Rule{byRank}, ranks: 1, events: together(every(0, 60, 5, 0, 1, "step "), []event{say(1, NoRank, "step 1")})},
+		"by rank: two stall, and one moves again": {rules: []Rule{byRank}, ranks: 3, events: together(every(0, 60, 5, 0, 1, "step "), []event{say(0, 1, "step 1"), say(0, 2, "step 1")}, every(20, 60, 5, 1, 2, "step ")),
+			want: []string{"10 no progress on rank 1 and 1 more rank: the number of expect 'step (\\d+)' has not grown beyond 1 for 10 s; the last matching line (rank 1, 10 s ago): step 1"}},
+		"by rank: two stall, and both move again": {rules: []Rule{byRank}, ranks: 3, events: together(every(0, 60, 5, 0, 1, "step "), []event{say(0, 1, "step 1"), say(0, 2, "step 1")}, every(20, 60, 5, 1, 2, "step "), every(30, 60, 5, 2, 2, "step ")),
+			want: []string{"10 no progress on rank 1 and 1 more rank: the number of expect 'step (\\d+)' has not grown beyond 1 for 10 s; the last matching line (rank 1, 10 s ago): step 1",
+				"30 progress again on rank 1 and 1 more rank: expect 'step (\\d+)' matched a line of rank 1: step 4"}},
+		"by rank: one moves again when another stalls": {rules: []Rule{byRank}, ranks: 2, events: []event{say(0, 0, "step 1"), say(5, 1, "step 1"), say(15, 0, "step 2"), say(20, 0, "step 3"), say(25, 1, "step 2"), say(30, 0, "step 4"), {at: 31, rank: 0, do: "ended"}, {at: 32, rank: 1, do: "ended"}},
+			want: []string{"10 no progress on rank 0: the number of expect 'step (\\d+)' has not grown beyond 1 for 10 s; the last matching line (rank 0, 10 s ago): step 1",
+				"15 no progress on rank 1: the number of expect 'step (\\d+)' has not grown beyond 1 for 10 s; the last matching line (rank 1, 10 s ago): step 1",
+				"25 progress again on rank 0 and 1 more rank: expect 'step (\\d+)' matched a line of rank 0: step 3"}},
+		"by rank: those that stalled have ended": {rules: []Rule{byRank}, ranks: 3, events: together(every(0, 60, 5, 0, 1, "step "), []event{{at: 12, rank: 1, do: "ended"}, {at: 14, rank: 2, do: "ended"}}),
+			want: []string{"10 no progress on rank 1 and 1 more rank: no line has matched expect 'step (\\d+)' in the first 10 s", "14 progress again: rank 1 and 1 more rank have ended; expect 'step (\\d+)' holds for the others"}},
+		"by rank: the one that stalled has ended": {rules: []Rule{byRank}, ranks: 2, events: together(every(0, 60, 5, 0, 1, "step "), []event{{at: 12, rank: 1, do: "ended"}}),
+			want: []string{"10 no progress on rank 1: no line has matched expect 'step (\\d+)' in the first 10 s", "12 progress again: rank 1 has ended; expect 'step (\\d+)' holds for the others"}},
+		"by rank: output comes late": {rules: []Rule{byRank}, events: every(12, 60, 9, 4, 1, "step "),
+			want: []string{"10 no progress: no line has matched expect 'step (\\d+)' in the first 10 s", "12 progress again on rank 4: expect 'step (\\d+)' matched a line of rank 4: step 1"}},
+		"by rank: a process without a rank ends": {rules: []Rule{byRank}, events: []event{{at: 12, rank: NoRank, do: "ended"}},
+			want: []string{"10 no progress: no line has matched expect 'step (\\d+)' in the first 10 s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, row.want, play(t, row.rules, row.ranks, 60, row.events...))
@@ -166,6 +183,17 @@ func TestResetKeepsWhatLookHasNotReturned(t *testing.T) {
 	w.Reset(start.Add(12 * time.Second))
 	w.Feed(0, []byte("step 3"), start.Add(13*time.Second))
 	require.Empty(t, kinds(start.Add(13*time.Second)), "each change is returned once")
+}
+
+// TestARankThatEndsWithTheJob checks that a stall does not end because its rank is ended with the others.
+func TestARankThatEndsWithTheJob(t *testing.T) {
+	set, err := Compile([]Rule{{Expect: step, Within: ten, ByRank: true}})
+	require.NoError(t, err)
+	w := set.Begin(start, 2)
+	require.Len(t, w.Look(start.Add(ten)), 1)
+	require.False(t, w.Ended(0, false))
+	require.False(t, w.Ended(1, false))
+	require.Empty(t, w.Look(start.Add(time.Minute)))
 }
 
 func TestRankName(t *testing.T) {

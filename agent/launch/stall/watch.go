@@ -125,10 +125,12 @@ func (w *Watch) Sample(s *event.Sample) {
 	}
 }
 
-// Ended records that a rank has ended.
-func (w *Watch) Ended(rank int) {
+// Ended records that a rank has ended. alone means that the run goes on without it.
+func (w *Watch) Ended(rank int, alone bool) {
 	if w != nil {
-		w.rules.Ended(rank)
+		if w.rules.Ended(rank, alone) {
+			w.poke()
+		}
 		if w.steps != nil {
 			w.steps.Ended(rank)
 		}

@@ -74,7 +74,7 @@ func (s *Supervisor) onProgress(now time.Time) (changed bool) {
 
 func (s *Supervisor) onVerdict(v progress.Verdict) (changed bool) {
 	why := v.Sentence()
-	if v.Kind == progress.Moves {
+	if v.Satisfied() {
 		s.voice.Say("%s", why)
 		s.complain(v.Rule.Name(), "")
 		s.recordMoving(v.Rule.Name(), why)

@@ -111,6 +111,23 @@ func TestAStallEndsAfterAChangeOfWorkers(t *testing.T) {
 	})
 }
 
+// TestAStallEndsWithItsRank checks that a run is no longer stalled when the only rank without progress has
+// ended, without a line of another rank.
+func TestAStallEndsWithItsRank(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, said := ruled(t, append(slices.Clone(every10s), progress.Word{Flag: "expect-by", Value: "rank"})...)
+		_, _ = io.WriteString(s.Progress.Hear(0, nil), "step 7\n")
+		s.waits(5 * time.Second)
+		_, _ = io.WriteString(s.Progress.Hear(0, nil), "step 8\n")
+		s.waits(6 * time.Second)
+		require.Contains(t, said.String(), "agent: no progress on rank 1: ")
+		s.Progress.Ended(1, true)
+		s.waits(time.Second)
+		require.Contains(t, said.String(), "agent: progress again: rank 1 has ended; expect 'step (\\d+)' holds for the others\ntrouble: \n")
+		require.Empty(t, s.stalls)
+	})
+}
+
 // TestAStallBeforeTheFirstLimit checks that a stall is reported in time although the limit for the first
 // line, which is longer, has not passed.
 func TestAStallBeforeTheFirstLimit(t *testing.T) {
