@@ -127,6 +127,10 @@ func (p phase) going() bool {
 // ends reports whether a signal, a lost worker, trouble or a hang ends the command.
 func (p phase) ends() bool { return p.told() || p.lost() || p.ill() }
 
+// stops reports whether the command is being stopped, for whatever reason. Ranks may save then, so how
+// they go on is no longer judged by rules that would stop them.
+func (p phase) stops() bool { return p != phaseRuns }
+
 // The time for ending a command whose worker is lost is 8 s in all, so that the launcher ends
 // within 10 s of the loss.
 const (

@@ -8,7 +8,7 @@ import "github.com/musterhq/muster/agent/launch/phrase"
 // true if that changed how the command is to end.
 func (s *Supervisor) onFallback() (changed bool) {
 	f, found := s.Network.Fallback()
-	if !found || s.ending.phase.ends() {
+	if !found || s.ending.phase.stops() {
 		return false
 	}
 	s.FellBack = true

@@ -122,9 +122,6 @@ func (s *Supervisor) onFinished() {
 	s.Rest.watch.Begin()
 }
 
-// ends reports whether the run ends anyway.
-func (s *Supervisor) ends() bool { return s.ending.phase.ends() }
-
 // restOf reports whether the mpirun of the rest still runs, and returns its sessions. For a group
 // it returns true and nil.
 func (s *Supervisor) restOf() (runs bool, sessions map[string]bool) {
@@ -141,7 +138,7 @@ func (s *Supervisor) restOf() (runs bool, sessions map[string]bool) {
 // for a while.
 func (s *Supervisor) onRest(h hang.Finding) {
 	since, over := s.Rest.since()
-	if over || s.ends() || h.Over || len(h.Unknown) > 0 {
+	if over || s.ending.phase.stops() || h.Over || len(h.Unknown) > 0 {
 		return
 	}
 	runs, sessions := s.restOf()
@@ -170,7 +167,7 @@ func (s *Supervisor) onRest(h hang.Finding) {
 func (s *Supervisor) onRestDue() (changed bool) {
 	since, over := s.Rest.since()
 	runs, sessions := s.restOf()
-	if over || s.ends() || !runs {
+	if over || s.ending.phase.stops() || !runs {
 		return false
 	}
 	is, was := "others are", "others were"

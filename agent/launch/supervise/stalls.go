@@ -63,7 +63,7 @@ func (s *Supervisor) cannotHear(now time.Time) string {
 // onProgress prints new verdicts of the rules, and ends the run if a rule demands it. It returns
 // true if that changed how the command is to end.
 func (s *Supervisor) onProgress(now time.Time) (changed bool) {
-	if s.ending.phase.ends() {
+	if s.ending.phase.stops() {
 		return false // it ends anyway
 	}
 	for _, v := range s.Progress.Look(now) {

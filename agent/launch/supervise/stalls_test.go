@@ -17,11 +17,13 @@ import (
 	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
+	"github.com/musterhq/muster/agent/launch/network"
 	"github.com/musterhq/muster/agent/launch/record"
 	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/agent/launch/stall"
 	"github.com/musterhq/muster/agent/metrics"
 	"github.com/musterhq/muster/agent/progress"
+	"github.com/musterhq/muster/rendezvous"
 )
 
 // ruled returns a supervisor with rules for output lines, and a buffer with what the supervisor
@@ -181,6 +183,35 @@ func TestABrokenRuleEndsTheRun(t *testing.T) {
 		require.Equal(t, "train was stopped: failed line: fail-on 'nan' matched a line of rank 1: loss=nan", s.Hung)
 		require.Equal(t, "rank 1", *s.Stalled)
 	})
+}
+
+// TestSavingRanksKeepTheirGrace checks that neither a progress rule, --exit-within nor --require-rdma stops
+// a command that is being stopped already: its ranks may save.
+func TestSavingRanksKeepTheirGrace(t *testing.T) {
+	for name, prepare := range map[string]func(e *ending){
+		"worker going down": func(e *ending) { e.onGoingDown(10 * time.Minute) },
+		"restart":           func(e *ending) { e.onRestart(10 * time.Minute); e.next() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, said := ruled(t, append(slices.Clone(every10s), progress.Word{Flag: "progress-action", Value: "stop"})...)
+				s.Rest = NewLeftover(time.Minute)
+				prepare(&s.ending)
+				before := s.ending
+				s.waits(time.Minute)
+				s.Rest.Note("rank 0", true, false)
+				require.False(t, s.onRestDue())
+				s.Network = network.New([]rendezvous.Worker{{Name: "w0", RDMA: 1}, {Name: "w1", RDMA: 1}}, true)
+				_, err := io.WriteString(s.Network.Hear("w0", console.Nowhere()), "w0:1482:1482 [0] NCCL INFO Using network Socket\n")
+				require.NoError(t, err)
+				require.False(t, s.onFallback())
+				require.Equal(t, before, s.ending)
+				require.Equal(t, 10*time.Minute, s.ending.wait())
+				require.Empty(t, s.Hung+s.Refused)
+				require.Empty(t, said.String())
+			})
+		})
+	}
 }
 
 func TestAllTroublesAreReported(t *testing.T) {
