@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -19,7 +20,8 @@ type Tally struct {
 	starved  []string
 	leaving  []string // workers whose sessions were ended by a stop from outside
 	job      job
-	labels   map[string]string                           // of processes that Muster started, by session
+	labels   map[string]string                           // of processes that Muster started, by session; those of this attempt
+	older    map[string]string                           // the same of the attempt before, for late reports
 	onDone   func(launch int, rank string, at time.Time) // called when the first rank of an mpirun ends with 0; may be nil
 	onFailed func()                                      // called when a rank fails; may be nil
 	// onStarved is called for the first memory kill on a worker in an attempt; may be nil.
@@ -79,6 +81,7 @@ func (t *Tally) Again() {
 	t.before.sessions += t.sessions
 	t.before.lost = append(t.before.lost, t.lost...)
 	t.sessions, t.bad, t.lost, t.starved, t.leaving = 0, nil, nil, nil, nil
+	t.labels, t.older = map[string]string{}, t.labels
 	t.job.release()
 	t.job = newJob()
 }
@@ -238,9 +241,9 @@ func (t *Tally) Name(session, label string) {
 	t.labels[session] = label
 }
 
-// LabelOf returns the label that Name recorded for a session, or "".
+// LabelOf returns the label that Name recorded for a session of this attempt or the one before, or "".
 func (t *Tally) LabelOf(session string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.labels[session]
+	return cmp.Or(t.labels[session], t.older[session])
 }

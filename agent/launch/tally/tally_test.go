@@ -9,6 +9,23 @@ import (
 	"github.com/musterhq/muster/agent/launch/verdict"
 )
 
+// TestLabelsOfTwoAttempts checks that the labels of sessions do not grow with the number of attempts, and
+// that a report of the last attempt that comes late still finds its label.
+func TestLabelsOfTwoAttempts(t *testing.T) {
+	a := New()
+	a.Name("s-0", "rank 0")
+	a.Again()
+	a.Name("s-1", "rank 1")
+	require.Equal(t, []string{"rank 0", "rank 1"}, []string{a.LabelOf("s-0"), a.LabelOf("s-1")})
+	a.Again()
+	require.Equal(t, []string{"", "rank 1"}, []string{a.LabelOf("s-0"), a.LabelOf("s-1")})
+	for range 1000 {
+		a.Name("s-2", "rank 2")
+		a.Again()
+	}
+	require.LessOrEqual(t, len(a.labels)+len(a.older), 2)
+}
+
 func TestTally(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := New()
