@@ -49,12 +49,14 @@ func (r *runner) adapt(a *attempt, who *supervise.Roster, c rendezvous.Change, t
 		r.tally.Back(w.Name)
 	}
 	a.progress.Again()
+	if takes || !who.Needed { // otherwise the next attempt is their first
+		r.recordStart(c.Joined)
+	}
 	if !takes {
 		return
 	}
 	a.plan = planned
 	for _, w := range c.Joined {
-		r.recordStart([]rendezvous.Worker{w})
 		if err := r.enlist(a, w); err != nil {
 			r.voice.Warn("worker %s joined, but its processes cannot be started: %v", w.Name, err)
 		}
