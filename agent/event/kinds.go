@@ -60,6 +60,10 @@ type About struct {
 	Detail string
 }
 
+// OnlyFirst is the Count of RankEnded for the first rank of an mpirun on a worker that ended with 0. The
+// later ones have no event, so when the last rank ended is unknown.
+const OnlyFirst = 1
+
 // Values of About.Of.
 const (
 	OfRun    = "run"
@@ -100,7 +104,7 @@ func Table() []About {
 		{OutOfMemory, OfWorker, "The kernel has killed a process of the worker's container for lack of memory (OOM). There is one event for each worker in an attempt.", ""},
 		{BrokenDevice, OfWorker, "The attempt has failed, and a device of the worker where the failure began is broken. Devices are looked up when an attempt has failed. Without a worker, it is unknown which one has the device.", "line of the output, or what the pod's status says"},
 		{StopAsked, OfRun, "The launcher has begun to stop the command.", "cause"},
-		{RankEnded, OfRank, "The rank has ended. Of the ranks of mpirun that end with 0, only the first on each worker has this event.", "how it ended"},
+		{RankEnded, OfRank, "The rank has ended. Of the ranks of an mpirun that end with 0, only the first on each worker has this event, with the count 1.", "how it ended"},
 		{WorkerLost, OfWorker, "The worker was given up.", "cause"},
 		{AttemptEnded, OfRun, "The attempt has ended. The count is its exit code, and the cause is one word.", "cause, if it failed"},
 		{Restart, OfRun, "The launcher prepares this attempt, after another one.", "decision"},

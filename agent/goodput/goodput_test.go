@@ -69,6 +69,8 @@ func TestClassesOfARun(t *testing.T) {
 	over := counting(3, at(52, event.RunEnded, ""))
 	rank := at(45, event.RankEnded, "w")
 	rank.Rank = 0
+	first := counting(event.OnlyFirst, rank)
+	first.Time = noon.Add(25 * time.Second)
 	for name, c := range map[string]struct {
 		rest []event.Event
 		want string
@@ -94,6 +96,8 @@ func TestClassesOfARun(t *testing.T) {
 		"a stalled run is stopped":       {[]event.Event{counting(5000, at(30, event.Stalled, "")), at(40, event.StopAsked, ""), at(50, event.Unsaved, ""), rank, failed, over}, start + ", stalled 25, lost 15, ending 2"},
 		"a rank that failed first":       {[]event.Event{at(30, event.Saved, ""), rank, failed, over}, start + ", productive 20, lost 15, ending 7"},
 		"a rank that ended is no stop":   {[]event.Event{rank, at(50, event.AttemptEnded, ""), at(50, event.RunEnded, "")}, start + ", productive 40"},
+		"a script of two mpiruns":        {[]event.Event{first, at(50, event.Unsaved, ""), failed, over}, start + ", lost 40, ending 2"},
+		"the first of the ranks to save": {[]event.Event{at(20, event.StopAsked, ""), first, rank, at(50, event.Unsaved, ""), failed, over}, start + ", saving 30, lost 10, ending 2"},
 		"the worker is given up":         {[]event.Event{at(40, event.WorkerLost, "w"), at(50, event.Unsaved, ""), failed, over}, start + ", lost 30, gone 12"},
 		"an end that was not recorded":   {again(), start + ", productive 10, restarting 2, ending 1, unknown 42"},
 	} {

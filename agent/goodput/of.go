@@ -1,6 +1,7 @@
 package goodput
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -27,14 +28,20 @@ func Of(t *timeline.Timeline) Account {
 	return account
 }
 
-// rankEnds returns when the last rank of each attempt ended on a worker, as far as it was recorded.
+// rankEnds returns when the last rank of each attempt ended on a worker. It leaves out attempts in which
+// not every end was recorded.
 func rankEnds(w *timeline.Worker) map[int]time.Time {
-	ends := map[int]time.Time{}
+	ends, missing := map[int]time.Time{}, map[int]bool{}
 	for _, e := range w.Notes {
-		if e.Kind == event.RankEnded && e.Time.After(ends[e.Attempt]) {
+		if e.Kind != event.RankEnded {
+			continue
+		}
+		missing[e.Attempt] = missing[e.Attempt] || e.Count == event.OnlyFirst
+		if e.Time.After(ends[e.Attempt]) {
 			ends[e.Attempt] = e.Time
 		}
 	}
+	maps.DeleteFunc(ends, func(attempt int, _ time.Time) bool { return missing[attempt] })
 	return ends
 }
 

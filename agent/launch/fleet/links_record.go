@@ -46,7 +46,12 @@ func (l *Links) recordEnd(worker string, rec wire.ReportRecord) {
 		return
 	}
 	at := time.Now().Add(-time.Duration(rec.AgoMillis) * time.Millisecond)
-	l.Record.Rank(at, event.RankEnded, worker, rank, phrase.HowEnded(rec.Code, rec.Signal))
+	how := phrase.HowEnded(rec.Code, rec.Signal)
+	if rec.Kind == wire.ReportDone {
+		l.Record.FirstDone(at, worker, rank, how)
+		return
+	}
+	l.Record.Rank(at, event.RankEnded, worker, rank, how)
 }
 
 // rankOf returns the rank whose end a report tells.

@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -15,6 +16,25 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
 )
+
+// TestTheFirstRankThatEndsWell checks that the record tells the first rank of an mpirun that ended with 0,
+// which stands for all of them, from a rank that failed.
+func TestTheFirstRankThatEndsWell(t *testing.T) {
+	log, err := record.Open(t.TempDir(), "a")
+	require.NoError(t, err)
+	defer log.Close()
+	l := NewLinks(nil, nil, wire.HelloRecord{}, time.Minute, nil, noAccount{})
+	l.Record = log
+	l.recordEnd("w-0", wire.ReportRecord{Kind: wire.ReportRank, Rank: "3", Code: 1})
+	l.recordEnd("w-0", wire.ReportRecord{Kind: wire.ReportDone, Rank: "4"})
+	log.Close()
+	var got []string
+	_, err = log.Each(func(e event.Event) {
+		got = append(got, fmt.Sprintf("%s %s %d %d: %s", e.Kind, e.Worker, e.Rank, e.Count, e.Detail))
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"rank-ended w-0 3 0: exited with 1", "rank-ended w-0 4 1: exited with 0"}, got)
+}
 
 // TestEventsOfALink checks which changes of a link are events: not the first tries, not a link that was
 // parked, and not the end of the run.

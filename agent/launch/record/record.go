@@ -115,6 +115,12 @@ func (l *Log) Rank(at time.Time, kind event.Kind, worker string, rank int, detai
 	l.add(event.Event{Time: at, Kind: kind, Worker: worker, Rank: rank, Detail: detail})
 }
 
+// FirstDone records that a rank of an mpirun has ended with 0, as the first one on its worker. Later ones
+// are not reported.
+func (l *Log) FirstDone(at time.Time, worker string, rank int, detail string) {
+	l.add(event.Event{Time: at, Kind: event.RankEnded, Worker: worker, Rank: rank, Detail: detail, Count: event.OnlyFirst})
+}
+
 // At records an event of the whole run that has happened before.
 func (l *Log) At(at time.Time, kind event.Kind, detail string) {
 	l.add(event.Event{Time: at, Kind: kind, Rank: event.NoRank, Detail: detail})
