@@ -63,10 +63,12 @@ func New(words []progress.Word, ranks int, slowFor time.Duration) *Watch {
 	return w
 }
 
-// Begin starts the clocks of all rules.
+// Begin starts the clocks of all rules. Lines that a quick command has printed before count.
 func (w *Watch) Begin() {
 	if w != nil {
-		w.reset()
+		now := time.Now()
+		w.rules.Excuse(now)
+		w.resetSteps(now)
 		w.arm()
 	}
 }
@@ -81,14 +83,14 @@ func (w *Watch) End() {
 // Again restarts the clocks of all rules, for example after the workers change.
 func (w *Watch) Again() {
 	if w != nil {
-		w.reset()
+		now := time.Now()
+		w.rules.Reset(now)
+		w.resetSteps(now)
 		w.poke() // wakes the supervisor, which owns the timer
 	}
 }
 
-func (w *Watch) reset() {
-	now := time.Now()
-	w.rules.Reset(now)
+func (w *Watch) resetSteps(now time.Time) {
 	if w.steps != nil {
 		w.steps.Reset(now)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -36,6 +37,22 @@ func BenchmarkProgressRules(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestLinesBeforeTheBeginCount checks that the rules know what a command has printed before the supervisor
+// watched it.
+func TestLinesBeforeTheBeginCount(t *testing.T) {
+	w := New([]progress.Word{{Flag: "expect", Value: "loaded"}, {Flag: "first-within", Value: "10s"}, {Flag: "fail-on", Value: "nan"}}, 1, 0)
+	_, err := io.WriteString(w.Hear(0, nil), "loaded\nloss nan\n")
+	require.NoError(t, err)
+	w.Begin()
+	defer w.End()
+	require.Len(t, w.Told(), 1)
+	var said []string
+	for _, v := range w.Look(time.Now().Add(time.Minute)) {
+		said = append(said, v.Sentence())
+	}
+	require.Equal(t, []string{"failed line: fail-on 'nan' matched a line of rank 0: loss nan"}, said)
 }
 
 // TestSampleHasTheNumbersOfRules checks that a sample has what each group of each rule has captured, as
