@@ -84,6 +84,9 @@ func (o *observer) miss(x *session, alive map[being]bool) {
 	o.starvedLocked()
 	for _, key := range o.missingLocked(x, alive) {
 		w := o.watched[key]
+		if w == nil {
+			continue // the end of its daemon has reported it
+		}
 		st, known, wait := endOf(key, w)
 		if wait && !known {
 			continue // not collected yet
