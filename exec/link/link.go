@@ -56,6 +56,10 @@ type Link struct {
 	current current
 	running sync.WaitGroup // goroutines of sessions
 
+	// telling is held while the owner learns of a state. It is taken before mu and before any lock of
+	// the owner.
+	telling sync.Mutex
+
 	mu       sync.Mutex
 	standing standing
 	heard    heard
@@ -211,9 +215,13 @@ func (l *Link) State() State {
 	}
 }
 
-// report tells the owner the current state.
+// report tells the owner the current state. Run and the ends of sessions call it, so the lock keeps
+// an older state from being told after a newer one. The caller holds no lock.
 func (l *Link) report() {
-	if l.cfg.OnState != nil {
-		l.cfg.OnState(l.State())
+	if l.cfg.OnState == nil {
+		return
 	}
+	l.telling.Lock()
+	defer l.telling.Unlock()
+	l.cfg.OnState(l.State())
 }
