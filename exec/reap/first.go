@@ -265,8 +265,11 @@ func (a *asking) savers(i int) (picks []int) {
 var rankVariables = [...]string{"RANK", "LOCAL_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK",
 	"HOROVOD_RANK", "PADDLE_TRAINER_ID", "JAX_PROCESS_ID", "SLURM_PROCID"}
 
-// Numbers are the values of rankVariables in the environment of a process; "" for a variable that
-// it does not have.
+// LongestNumber is the longest value of a rank variable that counts as a number, in bytes.
+const LongestNumber = 19
+
+// Numbers are the values of rankVariables in the environment of a process. It has "" for a variable
+// that the process does not have, and for a value that is longer than LongestNumber.
 type Numbers [len(rankVariables)]string
 
 func (n Numbers) some() bool { return n != Numbers{} }
@@ -291,14 +294,14 @@ func (n Numbers) shares(o Numbers) bool {
 	return false
 }
 
-// numbersIn reads NUL-separated K=V records. The first record of a name counts.
+// numbersIn reads NUL-separated K=V records. The first record of a name counts that is not too long.
 func numbersIn(environ []byte) (n Numbers) {
 	for len(environ) > 0 {
 		record, rest, _ := bytes.Cut(environ, []byte{0})
 		environ = rest
 		name, value, _ := bytes.Cut(record, []byte("="))
 		for i, want := range rankVariables {
-			if n[i] == "" && string(name) == want {
+			if n[i] == "" && string(name) == want && len(value) <= LongestNumber {
 				n[i] = strings.Clone(string(value))
 			}
 		}

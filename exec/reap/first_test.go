@@ -171,3 +171,12 @@ func TestAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, parseAnswer([]byte(c.status), syscall.SIGTERM)) })
 	}
 }
+
+// TestLongNumbersDoNotCount checks that a variable is a rank's number only if it is short: numbers are
+// kept for each process, and reach records of the link.
+func TestLongNumbersDoNotCount(t *testing.T) {
+	long := strings.Repeat("1", LongestNumber+1)
+	require.False(t, numbersIn([]byte("RANK="+long+"\x00PMI_RANK="+long)).some())
+	require.Equal(t, "2", numbersIn([]byte("RANK="+long+"\x00PMI_RANK=2")).Rank())
+	require.Equal(t, long[1:], numbersIn([]byte("RANK="+long[1:])).Rank())
+}

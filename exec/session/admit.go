@@ -128,7 +128,7 @@ func (s *Server) welcome(c *conn, proto int, h wire.HelloRecord) (wire.WelcomeRe
 	}
 	if h.RshAgent != "" {
 		if err := unix.Access(h.RshAgent, unix.X_OK); err != nil {
-			w.RshAgentError = fmt.Sprintf("%s: %v", h.RshAgent, err)
+			w.RshAgentError = sentence(fmt.Sprintf("%s: %v", h.RshAgent, err))
 		}
 	}
 	s.mu.Lock()
@@ -158,21 +158,6 @@ func (s *Server) welcomed(c *conn) {
 	if s.conn == c {
 		s.observer.welcomed(c)
 	}
-}
-
-// addresses lists the worker's own addresses, without loopback and link-local ones.
-func addresses() []string {
-	list, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil
-	}
-	var out []string
-	for _, a := range list {
-		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() {
-			out = append(out, n.IP.String())
-		}
-	}
-	return out
 }
 
 // checkPeer returns the peer's pid. It returns an error unless the peer is our own user or root,

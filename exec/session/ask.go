@@ -51,7 +51,7 @@ func (o *observer) askNewest(c *conn, rec wire.AskRecord) {
 		at, err := proc.Newest(o.srv.cfg.Dir, rec.Newest)
 		switch {
 		case err != nil:
-			answer.Error = err.Error()
+			answer.Error = sentence(err.Error())
 		case !at.IsZero():
 			answer.Seconds, answer.Nanos = at.Unix(), int64(at.Nanosecond())
 		}

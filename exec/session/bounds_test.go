@@ -4,10 +4,12 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +84,18 @@ func TestLongErrorsFitTheirRecord(t *testing.T) {
 	require.Less(t, len(rec.Error), 5<<10)
 }
 
+// TestLongPathFitsFacts checks that an answer about the worker does not contain a long PATH.
+func TestLongPathFitsFacts(t *testing.T) {
+	s, c := linked(t, 0)
+	s.cfg.Env = []string{"PATH=/" + strings.Repeat("p", 100<<10)}
+	hello(t, c)
+	send(t, c, wire.Ask, 0, wire.AskRecord{Seq: 1, Facts: &wire.AskFactsRecord{Command: "none"}})
+	var rec wire.AnswerRecord
+	next(t, wire.NewReader(c), wire.Answer, &rec)
+	require.True(t, strings.HasPrefix(rec.Facts.ProgramError, "start none"))
+	require.Less(t, len(rec.Facts.ProgramError), 5<<10)
+}
+
 func TestManySessionsFitAWelcome(t *testing.T) {
 	_, c := linked(t, 5000)
 	hello(t, c)
@@ -118,4 +132,62 @@ func TestUnreadAnswersAreBounded(t *testing.T) {
 	}
 	require.Error(t, err, "a million pings were accepted")
 	require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the launcher was not disconnected")
+}
+
+// TestManyAddressesFitAWelcome checks a worker in its node's network: it sees the interfaces of all
+// pods, and the interface of IPVS with the address of each Service.
+func TestManyAddressesFitAWelcome(t *testing.T) {
+	var list []net.Addr
+	var many []string
+	for i := range 5000 {
+		ip := net.ParseIP(fmt.Sprintf("fd00:1234:5678:9abc:def0:1234:5678:%x", 0x1000+i))
+		list, many = append(list, &net.IPNet{IP: ip}), append(many, ip.String())
+	}
+	w := wire.WelcomeRecord{Addresses: own(list)}
+	require.Equal(t, many[:mostAddresses], w.Addresses)
+	all := []wire.Interface{{Name: "eth0", Addresses: many[:1]}}
+	for i := range 100 {
+		all = append(all, wire.Interface{Name: fmt.Sprintf("kube-ipvs-%05d", i), Addresses: many})
+	}
+	all = append(all, wire.Interface{Name: "ib0", Addresses: many[:1]})
+	w.Interfaces = fitting(all)
+	require.Equal(t, all[0], w.Interfaces[0])
+	require.Greater(t, len(w.Interfaces), 10)
+	text, err := json.Marshal(w)
+	require.NoError(t, err)
+	require.Less(t, len(text), wire.MaxRecord/5, "the rest is for variables and sessions")
+
+	ordinary := slices.Repeat([]wire.Interface{{Name: "veth0123456789a", Addresses: []string{"10.0.0.1", "fd00::1"}}}, 2*mostInterfaces)
+	require.Len(t, fitting(ordinary), mostInterfaces)
+}
+
+// TestAskedRanksFitARecord checks ranks with numbers that JSON escapes, in an answer and in an exit
+// record.
+func TestAskedRanksFitARecord(t *testing.T) {
+	for name, row := range map[string]struct {
+		rank string
+		want int
+	}{
+		"numbers":            {"123456", mostEnded},
+		"control characters": {strings.Repeat("\x01", reap.LongestNumber), 300},
+	} {
+		t.Run(name, func(t *testing.T) {
+			outcomes := make([]reap.Outcome, 2*mostEnded)
+			ranks := make([]reap.Proc, len(outcomes))
+			for i := range outcomes {
+				outcomes[i] = reap.Outcome{Rank: row.rank, After: time.Hour, Killed: true}
+				ranks[i].Numbers[0] = row.rank
+			}
+			answer := livingRanks(ranks)
+			_, err := wire.Record(wire.Answer, 0, wire.AnswerRecord{Seq: 1, Ranks: &answer})
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, len(answer.Ranks), row.want)
+
+			x := &session{srv: &Server{}, asked: []wire.EndingRank{{Rank: "before"}}}
+			x.noteAsked(outcomes)
+			_, err = wire.Record(wire.Exit, 1, wire.ExitRecord{Reason: wire.ReasonStopped, Asked: x.asked})
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, len(x.asked), row.want)
+		})
+	}
 }

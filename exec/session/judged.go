@@ -77,7 +77,7 @@ func (j *judged) look(p reap.Proc, depth int) {
 			continue
 		}
 		if launcher && child.Alive() && !reap.IsLauncher(child) { // before its execve, a child looks like its parent
-			if number := textIn(pid, "RANK"); number != "" {
+			if number := numberIn(pid, []string{"RANK"}); number != "" {
 				j.take(key, number, child.Comm)
 				continue
 			}

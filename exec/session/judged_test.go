@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,6 +33,7 @@ func TestFailedRankOfASuccessfulLauncher(t *testing.T) {
 		"all ranks succeeded":             {`RANK=1 sh -c 'sleep 0.6; true'`, nil},
 		"a restarted rank succeeded":      {`RANK=1 sh -c 'sleep 0.6; exit 3'; RANK=1 sh -c 'sleep 0.6; true'`, nil},
 		"a helper of a rank failed":       {`RANK=1 sh -c 'sh -c "sleep 0.6; exit 3"; true'`, nil},
+		"a number that is too long":       {`RANK=` + strings.Repeat("1", 70_000) + ` sh -c 'sleep 0.6; exit 3'; true`, nil},
 		"a process without a rank failed": {`sh -c 'sleep 0.6; exit 3'; true`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

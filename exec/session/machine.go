@@ -3,6 +3,7 @@
 package session
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 
@@ -11,9 +12,14 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// mostInterfaces keeps WELCOME within a record, on nodes where the interfaces of all pods are
-// visible.
-const mostInterfaces = 64
+// Limits that keep WELCOME within a record. On a node's own network, the interfaces of all pods are
+// visible, and an interface of IPVS has an address for each Service.
+const (
+	mostInterfaces = 64
+	mostAddresses  = 64                 // of the worker
+	mostOfOne      = 8                  // addresses of an interface
+	mostListed     = wire.MaxRecord / 8 // bytes of JSON of all interfaces
+)
 
 // interfaces lists the interfaces that are up and have an address. It omits link-local addresses,
 // which are useless without a zone.
@@ -34,8 +40,42 @@ func interfaces() []wire.Interface {
 				one.Addresses = append(one.Addresses, n.IP.String())
 			}
 		}
-		if len(one.Addresses) > 0 && len(out) < mostInterfaces {
+		if len(one.Addresses) > 0 {
 			out = append(out, one)
+		}
+	}
+	return fitting(out)
+}
+
+// fitting returns the interfaces that fit into a WELCOME, each with its first addresses.
+func fitting(all []wire.Interface) (out []wire.Interface) {
+	room := mostListed
+	for _, one := range all {
+		one.Addresses = one.Addresses[:min(len(one.Addresses), mostOfOne)]
+		text, err := json.Marshal(one)
+		if err != nil || len(out) == mostInterfaces || len(text)+len(",") > room {
+			continue
+		}
+		room -= len(text) + len(",")
+		out = append(out, one)
+	}
+	return out
+}
+
+// addresses lists the worker's own addresses, without loopback and link-local ones.
+func addresses() []string {
+	list, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	return own(list)
+}
+
+// own returns the first addresses of a list that are neither loopback nor link-local.
+func own(list []net.Addr) (out []string) {
+	for _, a := range list {
+		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() && len(out) < mostAddresses {
+			out = append(out, n.IP.String())
 		}
 	}
 	return out

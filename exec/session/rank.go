@@ -85,7 +85,7 @@ func stopping(sig syscall.Signal) bool {
 // numberIn returns the first of the variables that a process has, or "" if its value is too long
 // for a number.
 func numberIn(pid int, variables []string) string {
-	if value := textIn(pid, variables...); len(value) < 20 {
+	if value := textIn(pid, variables...); len(value) <= reap.LongestNumber {
 		return value
 	}
 	return ""

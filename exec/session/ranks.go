@@ -24,8 +24,24 @@ type saving struct {
 	answer wire.RanksRecord // set when over is closed
 }
 
-// mostEnded limits the ranks in an answer, because the answer is a record.
-const mostEnded = 512
+// Limits of the ranks in an answer or an exit record: their count, and their bytes of JSON.
+const (
+	mostEnded     = 512
+	mostOfRanks   = wire.MaxRecord - 8<<10
+	longestEnding = len(`{"rank":"","afterMillis":9223372036854775807,"killed":true},`) // and its number
+)
+
+// withinRecord returns the first of the ranks, as many as fit into a record. The ranks choose their
+// numbers, and JSON may escape a byte as six.
+func withinRecord(all []wire.EndingRank) []wire.EndingRank {
+	room := mostOfRanks
+	for i, r := range all {
+		if room -= longestEnding + 6*len(r.Rank); room < 0 {
+			return all[:i]
+		}
+	}
+	return all
+}
 
 // endRanks asks the ranks of all sessions to end, unless it has done so for this number. It answers
 // at once, or when the ranks have ended.
@@ -155,6 +171,7 @@ func livingRanks(ranks []reap.Proc) wire.RanksRecord {
 	for _, p := range ranks[:min(len(ranks), mostEnded)] {
 		all.Ranks = append(all.Ranks, wire.EndingRank{Rank: p.Numbers.Rank(), Lives: true})
 	}
+	all.Ranks = withinRecord(all.Ranks)
 	return all
 }
 
@@ -163,7 +180,7 @@ func endedRanks(outcomes []reap.Outcome) (all []wire.EndingRank) {
 	for _, o := range outcomes[:min(len(outcomes), mostEnded)] {
 		all = append(all, wire.EndingRank{Rank: o.Rank, AfterMillis: o.After.Milliseconds(), Lives: !o.Ended() && !o.Killed, Killed: o.Killed})
 	}
-	return all
+	return withinRecord(all)
 }
 
 // awaitSaving waits until ranks that were asked have ended, up to the last part of grace: another
@@ -200,6 +217,7 @@ func (x *session) noteAsked(outcomes []reap.Outcome) {
 			x.asked[i] = was
 		}
 	}
+	x.asked = withinRecord(x.asked)
 }
 
 // noteKilled records that asked ranks which are still alive are killed.

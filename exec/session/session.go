@@ -228,18 +228,23 @@ func (x *session) finish(rec *wire.ExitRecord) {
 	s.kick()
 }
 
-// longestSentence limits the error of a command that could not be started, in bytes. The error may
-// name a PATH of 100 KiB, and a record too long for a frame would end the connection, again after
-// each redial.
+// longestSentence limits an error in a record, in bytes. The error may name a PATH of 100 KiB, and a
+// record too long for a frame would end the connection, again after each redial.
 const longestSentence = 4 << 10
+
+// sentence returns the text of an error, cut to longestSentence.
+func sentence(text string) string {
+	if len(text) > longestSentence {
+		return text[:longestSentence] + "..."
+	}
+	return text
+}
 
 // fail ends a session whose process never ran.
 func (x *session) fail(err error) {
 	x.stdin.Abort()
 	rec := proc.Unstarted(err)
-	if len(rec.Error) > longestSentence {
-		rec.Error = rec.Error[:longestSentence] + "..."
-	}
+	rec.Error = sentence(rec.Error)
 	x.finish(&rec)
 }
 

@@ -34,6 +34,7 @@ type surveyor struct {
 func (v *surveyor) facts(c *conn, seq uint64, ask wire.AskFactsRecord) {
 	v.once(&v.taking, c, surveyTime, func(ctx context.Context) wire.AnswerRecord {
 		facts := survey.Take(ctx, survey.Where{Root: "/", Env: v.srv.cfg.Env, Dir: v.srv.cfg.Dir}, ask)
+		facts.ProgramError = sentence(facts.ProgramError) // it may name the whole PATH
 		return wire.AnswerRecord{Seq: seq, Facts: &facts}
 	})
 }
@@ -90,7 +91,7 @@ func (v *surveyor) listen(c *conn, seq uint64, ask wire.AskListenRecord) {
 	}
 	ln, err := pairs.Listen(ask.Address, ask.Token)
 	if err != nil {
-		c.record(wire.Answer, 0, wire.AnswerRecord{Seq: seq, Error: err.Error()})
+		c.record(wire.Answer, 0, wire.AnswerRecord{Seq: seq, Error: sentence(err.Error())})
 		return
 	}
 	ctx, stop := v.during(c, min(max(time.Duration(ask.LifeMillis)*time.Millisecond, 0), longestListen))

@@ -44,10 +44,11 @@ type WelcomeRecord struct {
 	Version string `json:"version"`
 	// Instance is new for each start of PID 1. Another value means that the container was restarted
 	// and its sessions are gone.
-	Instance  string   `json:"instance"`
-	Hostname  string   `json:"hostname"`
+	Instance string `json:"instance"`
+	Hostname string `json:"hostname"`
+	// Addresses are the first addresses of the worker, without loopback and link-local ones.
 	Addresses []string `json:"addresses,omitempty"`
-	// Interfaces are the interfaces that are up and have an address, including loopback.
+	// Interfaces are the first interfaces that are up and have an address, including loopback.
 	Interfaces []Interface `json:"interfaces,omitempty"`
 	// NoRDMA says that the worker sees no RDMA device. A worker without it may have one.
 	NoRDMA bool `json:"noRDMA,omitempty"`
