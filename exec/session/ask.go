@@ -46,7 +46,7 @@ func (o *observer) askNewest(c *conn, rec wire.AskRecord) {
 		return
 	}
 	o.searching = true
-	o.srv.wg.Go(func() {
+	o.srv.lookUp(func() {
 		var answer wire.NewestRecord
 		at, err := proc.Newest(o.srv.cfg.Dir, rec.Newest)
 		switch {

@@ -173,7 +173,7 @@ func (s *Server) open(c *conn, channel uint32, rec wire.OpenRecord) error {
 		c.record(wire.Exit, channel, x.exit)
 	}
 	if answer.Created {
-		s.wg.Go(func() { s.begin(x, *rec.Spec) })
+		s.lookUp(func() { s.begin(x, *rec.Spec) })
 		s.wg.Go(x.obey)
 		s.kick() // the lease counts from now on
 	}

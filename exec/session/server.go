@@ -90,6 +90,7 @@ type Server struct {
 	stops    *stopper
 	surveyor *surveyor
 	wg       sync.WaitGroup
+	lookups  lookups
 
 	// See observer for the lock order.
 	mu       sync.Mutex
@@ -134,6 +135,7 @@ func New(cfg Config) *Server {
 		sessions: map[string]*session{},
 		ruined:   map[string]string{},
 		heard:    time.Now(),
+		lookups:  lookups{limit: lookupTime},
 	}
 	s.begin, s.observer, s.stops, s.surveyor = s.start, newObserver(s), newStopper(s), &surveyor{srv: s}
 	if len(cfg.SpoolDirs) > 0 {
@@ -196,9 +198,9 @@ func (s *Server) Signal(sig syscall.Signal) {
 }
 
 // Serve accepts connections from ln until ctx ends. It then closes ln and every connection, and
-// waits for all of its goroutines. The caller should have stopped the sessions before (Stop). If
-// accept fails for good, Outcome delivers Deaf, the current connection continues, and Serve returns
-// the error when ctx ends.
+// waits for its goroutines. It leaves those behind that hang with a file system (lookups.go). The
+// caller should have stopped the sessions before (Stop). If accept fails for good, Outcome delivers
+// Deaf, the current connection continues, and Serve returns the error when ctx ends.
 func (s *Server) Serve(ctx context.Context, ln *net.UnixListener) error {
 	if ends, err := reap.NewEnds(); err != nil {
 		s.cfg.Log.Warn("the ends of ranks will be reported late", "err", err)
@@ -235,7 +237,7 @@ func (s *Server) Serve(ctx context.Context, ln *net.UnixListener) error {
 	if s.observer.ends != nil {
 		s.observer.ends.Close()
 	}
-	s.wg.Wait()
+	s.wait()
 	return err
 }
 

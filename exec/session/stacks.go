@@ -64,16 +64,16 @@ func (o *observer) askStacks(c *conn, rec wire.AskRecord) {
 	}
 	o.stacking = true
 	limit := min(max(time.Duration(rec.Millis)*time.Millisecond, 0), longestStacks)
-	o.srv.wg.Go(func() {
-		ctx, stop := context.WithTimeout(context.Background(), limit)
+	ctx, stop := context.WithTimeout(context.Background(), limit)
+	o.srv.wg.Go(func() { // nobody waits for the answer once the connection has ended
+		select {
+		case <-c.gone:
+			stop()
+		case <-ctx.Done():
+		}
+	})
+	o.srv.lookUp(func() { // it reads the sources and dumps of ranks
 		defer stop()
-		o.srv.wg.Go(func() { // nobody waits for the answer once the connection has ended
-			select {
-			case <-c.gone:
-				stop()
-			case <-ctx.Done():
-			}
-		})
 		list, ras := o.stacksOf(ctx, live, rec)
 		o.mu.Lock()
 		o.stacking = false

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +20,14 @@ import (
 
 // pipes are our ends of the streams. stdin is nil if the session reads no input.
 type pipes struct{ stdin, stdout, stderr *os.File }
+
+func (p pipes) close() {
+	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
 
 // start starts what spec asks for. The session exists afterwards in any case. If it could not be
 // started, its exit record says so.
@@ -42,14 +51,17 @@ func (s *Server) start(x *session, spec wire.Spec) {
 		}
 	}
 	if err != nil {
-		for _, f := range []*os.File{ours.stdin, ours.stdout, ours.stderr} {
-			if f != nil {
-				f.Close()
-			}
-		}
+		ours.close()
 		x.fail(err)
 		return
 	}
+	done, ok := s.stays()
+	if !ok { // the start took so long that the server has ended
+		_ = p.SignalGroup(syscall.SIGKILL) // it may have ended already
+		ours.close()
+		return
+	}
+	defer done()
 	for _, out := range []*flow.Out{x.stdout, x.stderr} {
 		out.Gather(time.Duration(spec.GatherMillis) * time.Millisecond)
 	}

@@ -56,8 +56,8 @@ func (v *surveyor) once(busy *bool, c *conn, limit time.Duration, answer func(co
 		return
 	}
 	*busy = true
-	v.srv.wg.Go(func() {
-		ctx, stop := v.during(c, limit)
+	ctx, stop := v.during(c, limit)
+	v.srv.lookUp(func() {
 		defer stop()
 		rec := answer(ctx)
 		v.mu.Lock()
