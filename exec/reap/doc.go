@@ -9,6 +9,9 @@
 // status arrives before its process is known. A program that runs a Reaper must not use os/exec,
 // and must not run two Reapers.
 //
+// A child may hang before its execve, on a file system that does not answer. That would block the
+// lock, and the garbage collector with all of this program. So Start first opens what execve opens.
+//
 // If this process ignores a signal (signal.Ignore), so does every process that it starts. Take
 // unwanted signals with signal.Notify instead.
 //

@@ -95,9 +95,9 @@ func (p *Process) SignalGroup(sig syscall.Signal) error {
 	return nil
 }
 
-// Start starts a process. The error wraps the syscall.Errno of execve or chdir (ENOENT and ENOTDIR:
-// not found; EACCES, ENOEXEC: cannot be run), or is ErrNotRunning. The caller may close s.Files
-// afterwards.
+// Start starts a process. It waits while a file system of the program or of its directory does not
+// answer. The error wraps the syscall.Errno of execve or chdir (ENOENT and ENOTDIR: not found;
+// EACCES, ENOEXEC: cannot be run), or is ErrNotRunning. The caller may close s.Files afterwards.
 func (r *Reaper) Start(s Spec) (*Process, error) {
 	if len(s.Argv) == 0 {
 		s.Argv = []string{s.Path}
@@ -114,6 +114,7 @@ func (r *Reaper) Start(s Spec) (*Process, error) {
 	if attr.Env == nil {
 		attr.Env = []string{} // nil would mean our own environment
 	}
+	awaitFiles(s)
 	p, err := r.fork(s, attr)
 	runtime.KeepAlive(s.Files)
 	if err != nil {
