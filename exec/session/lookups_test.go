@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,6 +105,49 @@ func TestServerEndsDuringALookup(t *testing.T) {
 	require.Eventually(t, searching, 10*time.Second, time.Millisecond)
 	end()
 	require.True(t, searching(), "the look-up should hang")
+}
+
+// TestStopDuringAStart checks that a start which hangs does not delay the end of other sessions, and
+// that its process is stopped too.
+func TestStopDuringAStart(t *testing.T) {
+	s, c, end := serving(t)
+	starting, answers := make(chan *session, 2), make(chan struct{})
+	s.begin = func(x *session, spec wire.Spec) {
+		starting <- x
+		if x.id == "hangs" {
+			<-answers
+		}
+		s.start(x, spec)
+	}
+	hello(t, c)
+	spec := wire.Spec{Argv: []string{"/bin/sleep", "1000"}}
+	all := map[string]*session{}
+	for i, id := range []string{"runs", "hangs"} {
+		send(t, c, wire.Open, uint32(i+1), wire.OpenRecord{ID: id, Hash: spec.Hash(), Spec: &spec})
+		all[id] = <-starting
+	}
+	<-all["runs"].started
+	s.mu.Lock()
+	stopped := s.stops.allLocked(wire.ReasonStopped, syscall.SIGTERM, time.Minute)
+	s.mu.Unlock()
+	select {
+	case <-all["runs"].process().Done():
+	case <-time.After(20 * time.Second):
+		t.Error("the stop waits for a start")
+	}
+	select {
+	case <-stopped:
+		t.Error("the stop misses a late start")
+	default:
+	}
+	close(answers)
+	select {
+	case <-stopped:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the stop spares the late process")
+	}
+	require.Equal(t, 128+int(syscall.SIGTERM), all["hangs"].process().Status().Code)
+	end()
 }
 
 // TestServerEndsDuringAStart checks that the server ends while the program of a session is looked up,

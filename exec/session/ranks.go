@@ -151,8 +151,8 @@ func awaitAll(ctx context.Context, all []<-chan struct{}) {
 }
 
 func (st *stopper) askRanks(ctx context.Context, all []*session, rec wire.EndRanksRecord, grace time.Duration, asked func(savers []reap.Proc)) wire.RanksRecord {
+	awaitStarts(ctx, all)
 	for _, x := range all {
-		x.awaitStart(ctx)
 		st.srv.observer.lookAt(x) // earlier ends were not caused by us
 	}
 	report, err := st.srv.cfg.Reaper.Ask(ctx, processesOf(all), syscall.Signal(rec.Signal), grace, asked)

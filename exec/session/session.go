@@ -79,6 +79,16 @@ func (x *session) awaitStart(ctx context.Context) {
 	}
 }
 
+// starting reports whether the process neither runs nor could not be started.
+func (x *session) starting() bool {
+	select {
+	case <-x.started:
+		return false
+	default:
+		return true
+	}
+}
+
 func (x *session) process() *reap.Process {
 	x.srv.mu.Lock()
 	defer x.srv.mu.Unlock()

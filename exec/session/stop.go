@@ -159,15 +159,16 @@ func (st *stopper) trees(all []*session, reason string, going *leaving, sig sysc
 	began := time.Now()
 	ctx, cancel := st.patience(grace + proc.KillMargin)
 	defer cancel()
-	for _, x := range all {
-		x.awaitStart(ctx) // a late start must not be missed
-	}
-	var live []*session
+	awaitStarts(ctx, all)
+	var live, late []*session
 	var asked []<-chan struct{}
 	for _, x := range all {
-		if rest := x.restStop(); rest != nil && grace > 0 {
+		switch rest := x.restStop(); {
+		case rest != nil && grace > 0:
 			asked = append(asked, rest)
-		} else {
+		case x.starting():
+			late = append(late, x)
+		default:
 			live = append(live, x)
 		}
 	}
@@ -185,7 +186,24 @@ func (st *stopper) trees(all []*session, reason string, going *leaving, sig sysc
 		case <-st.hurry:
 		}
 	}
+	for _, x := range late {
+		x.awaitStart(ctx) // its processes must not be missed
+	}
 	st.below(reason, proc.RestGrace(grace, began))
+}
+
+// startTime is how long a stop of several sessions waits for their starts. A start hangs if the file
+// system of its program does not answer, and the ranks of other sessions need their grace.
+const startTime = time.Second
+
+// awaitStarts waits until the processes of all sessions run or could not be started, for startTime at
+// most.
+func awaitStarts(ctx context.Context, all []*session) {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	for _, x := range all {
+		x.awaitStart(ctx)
+	}
 }
 
 // live stops the processes of sessions whose ranks have not been asked to end.
