@@ -47,13 +47,13 @@ func policy(t *testing.T, c client.Client, namespace string) {
 }
 
 // TestAccountsOfTheTemplates checks that a user who may create LaunchJobs but no pods cannot name
-// an account that they may not use.
+// an account that they may not use, and that a job with an account can be deleted in the foreground.
 func TestAccountsOfTheTemplates(t *testing.T) {
 	c, _, key := newWorld(t)
 	policy(t, c, key.Namespace)
 	cfg, err := config.GetConfig()
 	require.NoError(t, err)
-	jobs := rbacv1.PolicyRule{APIGroups: []string{"muster.dev"}, Resources: []string{"launchjobs"}, Verbs: []string{"create", "update", "get"}}
+	jobs := rbacv1.PolicyRule{APIGroups: []string{"muster.dev"}, Resources: []string{"launchjobs"}, Verbs: []string{"create", "update", "get", "delete"}}
 	pods := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create"}}
 	use := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"use"}, ResourceNames: []string{"vault"}}
 	user := func(name string, rules ...rbacv1.PolicyRule) client.Client {
@@ -102,4 +102,13 @@ func TestAccountsOfTheTemplates(t *testing.T) {
 	job.Spec.Roles[0].Template = corev1.PodTemplateSpec{Spec: *job.Spec.Roles[0].Template.Spec.DeepCopy()}
 	places["role"](job)
 	require.True(t, apierrors.IsForbidden(jobsOnly.Update(t.Context(), job)), "an update that adds an account is refused too")
+
+	job = kindsOfJob[1].job(key)
+	job.Name, job.Spec.RunPolicy.Suspend = "vaulted", true
+	places["role"](job)
+	require.NoError(t, podsToo.Create(t.Context(), job))
+	require.NoError(t, podsToo.Delete(t.Context(), job, client.PropagationPolicy(metav1.DeletePropagationForeground)))
+	require.Eventually(t, func() bool { // the garbage collector removes its finalizer, and may use no account
+		return apierrors.IsNotFound(podsToo.Get(t.Context(), client.ObjectKeyFromObject(job), job))
+	}, 2*time.Minute, 200*time.Millisecond)
 }
