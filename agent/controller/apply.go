@@ -65,10 +65,9 @@ func (r *Reconciler) gangObject(ctx context.Context, b builder, s scene) (*obsta
 	return &obstacle{reasonGang, reports.Clip(why, 1000)}, nil
 }
 
-// chooseGang chooses a backend for gang.backend auto, for a job that is about to get its pods.
+// chooseGang chooses a backend for a job that is about to get its pods, unless its spec names one.
 func (r *Reconciler) chooseGang(job *v1alpha1.LaunchJob, slots []slot) (c choice, err error) {
-	g := job.Spec.Gang
-	if g == nil || g.Backend != gang.Auto || delegated(job) || job.Status.Gang != "" || runPolicy(job).Suspend || job.Status.CompletionTime != nil {
+	if delegated(job) || job.Status.Gang != "" || runPolicy(job).Suspend || job.Status.CompletionTime != nil {
 		return c, nil
 	}
 	claimed := ""
@@ -85,7 +84,7 @@ func (r *Reconciler) chooseGang(job *v1alpha1.LaunchJob, slots []slot) (c choice
 	return c, err
 }
 
-// choice is the backend that was chosen for gang.backend auto.
+// choice is what gang.Choose has chosen.
 type choice struct {
 	backend, why string
 }

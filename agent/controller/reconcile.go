@@ -313,7 +313,7 @@ func (r *Reconciler) report(ctx context.Context, job *v1alpha1.LaunchJob, s scen
 
 // tell emits an event for each transition.
 func (r *Reconciler) tell(job *v1alpha1.LaunchJob, old, status v1alpha1.LaunchJobStatus, s scene) {
-	if c := s.gang; c.backend != "" {
+	if c := s.gang; c.why != "" {
 		kind := corev1.EventTypeNormal
 		if c.backend == gang.None {
 			kind = corev1.EventTypeWarning

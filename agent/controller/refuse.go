@@ -57,9 +57,13 @@ func commandless(b builder, s slot) error {
 	return nil
 }
 
-// twoGangs rejects pods that the gangs of two schedulers claim, because neither would start them.
+// twoGangs rejects pods that the gangs of two schedulers claim, because neither would start them. A label that a job
+// gets after its start claims nothing.
 func twoGangs(job *v1alpha1.LaunchJob, slots []slot) error {
 	asked := [][2]string{{"the labels of the LaunchJob", gang.Claimed(job.Labels, nil, "")}}
+	if gang.Begun(job) {
+		asked = nil
+	}
 	for _, s := range slots {
 		asked = append(asked, [2]string{"the template of " + s.role, gang.Claimed(s.template.Labels, s.template.Annotations, s.template.Spec.SchedulerName)})
 	}

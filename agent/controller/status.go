@@ -54,7 +54,10 @@ func newStatus(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
 		finish(s, job, sc)
 		s.Progress = progress.Last(s.TrainerStatus)
 	case runPolicy(job).Suspend:
-		s.StartTime, s.Gang = nil, "" // a resumed job may find another scheduler
+		s.StartTime = nil
+		if sc.alive == 0 { // until then Kueue holds the quota
+			s.Gang = "" // a resumed job may find another scheduler
+		}
 		say(s, v1alpha1.PhaseSuspended, obstacle{reasonSuspended, "runPolicy.suspend is true"}, v1alpha1.Suspended, v1alpha1.Admitted, v1alpha1.WorkersReady, v1alpha1.Launched, v1alpha1.Stalled)
 	default:
 		s.StartTime = cmp.Or(s.StartTime, &metav1.Time{Time: sc.now})

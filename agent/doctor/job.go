@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/check"
@@ -111,20 +112,20 @@ var gangKinds = map[string]struct{ group, kind string }{
 	"kueue":        {"kueue.x-k8s.io", "Workload"},
 }
 
-// backendOf returns the backend of a job's gang, or "". Kueue's label alone puts a job into a queue.
+// backendOf returns the backend of a job's gang, or "". Kueue's label alone puts a job into a queue, unless the job has
+// begun without it.
 func backendOf(job *v1alpha1.LaunchJob) string {
-	queued := job.Labels[names.LabelKueueQueue] != ""
 	switch g := job.Spec.Gang; {
-	case g == nil && queued:
-		return "kueue"
-	case g == nil:
-		return ""
-	case g.Backend != "auto":
+	case g != nil && g.Backend != "auto":
 		return g.Backend
-	case queued || g.Queue != "":
+	case meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.Admitted):
+		return "kueue"
+	case job.Status.Gang != "" || job.Status.StartTime != nil:
+		return job.Status.Gang
+	case job.Labels[names.LabelKueueQueue] != "" || g != nil && g.Queue != "":
 		return "kueue"
 	}
-	return job.Status.Gang // "": the controller has not chosen yet
+	return "" // the controller has not chosen yet
 }
 
 // gang reads whether the API server serves the kind of the job's gang.

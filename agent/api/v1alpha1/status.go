@@ -61,7 +61,7 @@ type LaunchJobStatus struct {
 	// Share of the workers' time that was work which was kept: 93.1%. It is set when a launcher has ended.
 	// +optional
 	Goodput string `json:"goodput,omitempty"`
-	// The backend that was chosen for gang.backend auto.
+	// The backend that was chosen for gang.backend auto, or because a label names a queue. It stays until the job is suspended.
 	// +optional
 	Gang string `json:"gang,omitempty"`
 	// What the workers' time was spent on, by class, summed over the launchers that have ended.

@@ -13,8 +13,14 @@ import (
 // Choose returns the backend for gang.backend: auto, and why. Kueue comes first for a job with a queue,
 // because only Kueue knows the queue. A backend that the job's templates claim is next, because pods in
 // two gangs never start. served reports whether the cluster serves a kind.
+//
+// For a job without a gang, Choose returns that of its labels and no reason. If the spec names a backend, it returns "".
 func Choose(job *v1alpha1.LaunchJob, claimed string, served func(schema.GroupKind) (bool, error)) (backend, why string, err error) {
-	switch {
+	switch g := job.Spec.Gang; {
+	case g == nil:
+		return Backend(job), "", nil
+	case g.Backend != Auto:
+		return "", "", nil
 	case Queue(job) != "":
 		return Kueue, "the job names a queue", nil
 	case claimed != "":

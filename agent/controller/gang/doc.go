@@ -10,7 +10,7 @@
 //
 // It promises:
 //
-//   - The choice for auto is made once, before the job has pods. It is in status.gang, and stays until
-//     the job is suspended.
-//   - A job that names a queue never runs without Kueue. Package kueue decides when it has pods.
+//   - The choice for auto, and by the label of a queue, is made once, before the job has pods. It is in
+//     status.gang, and stays until the job is suspended.
+//   - A job that begins in a queue never runs without Kueue. Package kueue decides when it has pods.
 package gang

@@ -3,6 +3,7 @@ package gang
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
@@ -30,27 +31,34 @@ const (
 	coschedulingGroup = "scheduling.x-k8s.io/pod-group"
 )
 
-// Backend returns the backend of the job's gang, or "" if there is no gang. For auto, it is Kueue if the job
-// names a queue, else the one in the status, and "" before the choice. A job without a gang is in one of Kueue if
-// its labels are those of a job that Kueue holds.
+// Backend returns the backend of the job's gang, or "" if there is no gang. If the spec names none, it is the one in
+// the status, or "" if the job has begun without one. Before that, the names and labels of a queue decide. So a label
+// that is added to or removed from a running job has no effect until the job is suspended.
 func Backend(job *v1alpha1.LaunchJob) string {
-	if job.Spec.Gang == nil {
-		if labels := kueue.Labels(job.Labels); labels.Queue() != "" || labels.Prebuilt() != "" {
-			return Kueue
-		}
-		return ""
-	}
-	name := job.Spec.Gang.Backend
-	if name == Auto {
+	name := ""
+	switch g := job.Spec.Gang; {
+	case g != nil && g.Backend != Auto:
+		name = g.Backend
+	case meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.Admitted):
+		name = Kueue // also of a controller that did not write a label's choice into the status
+	case Begun(job):
 		name = job.Status.Gang
-		if Queue(job) != "" {
-			name = Kueue
-		}
+	case g != nil && Queue(job) != "", g == nil && labeled(job):
+		name = Kueue
 	}
 	if name == None {
 		return ""
 	}
 	return name
+}
+
+// Begun reports whether the choice of the backend was made. A suspended job chooses again.
+func Begun(job *v1alpha1.LaunchJob) bool { return job.Status.Gang != "" || job.Status.StartTime != nil }
+
+// labeled reports whether the labels are those of a job that Kueue holds.
+func labeled(job *v1alpha1.LaunchJob) bool {
+	labels := kueue.Labels(job.Labels)
+	return labels.Queue() != "" || labels.Prebuilt() != ""
 }
 
 // Kind returns the kind of a backend's gang object, independent of the versions that the

@@ -1,6 +1,7 @@
 package kueue
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -55,6 +56,9 @@ type Decision struct {
 
 // Decide returns what follows from the Workloads of a job. There is at most one step: its effect is seen the next time.
 func Decide(v View) (Decision, error) {
+	for _, w := range v.All { // a label that was removed names the queue until the job is suspended
+		v.Want.Queue = cmp.Or(v.Want.Queue, w.Spec.QueueName)
+	}
 	live := unfinished(v.All)
 	switch len(live) {
 	case 0:
