@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -103,13 +105,9 @@ func (c *Census) Collect(to chan<- prometheus.Metric) {
 		if phase != v1alpha1.PhaseWaiting {
 			continue
 		}
-		began := job.CreationTimestamp.Time
-		if s := job.Status.StartTime; s != nil {
-			began = s.Time
-		}
 		reason := c.word(job.Status.Reason)
 		waiting[reason]++
-		longest[reason] = max(longest[reason], c.clock.Since(began))
+		longest[reason] = max(longest[reason], c.clock.Since(began(job)))
 	}
 	for phase, n := range phases {
 		to <- prometheus.MustNewConstMetric(c.jobs, prometheus.GaugeValue, float64(n), phase)
@@ -118,6 +116,22 @@ func (c *Census) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(c.waiting, prometheus.GaugeValue, float64(n), reason)
 		to <- prometheus.MustNewConstMetric(c.longest, prometheus.GaugeValue, longest[reason].Seconds(), reason)
 	}
+}
+
+// began returns when a job has begun to wait. A job in a queue has no start time: it waits since its creation, or since
+// it was evicted or resumed.
+func began(job *v1alpha1.LaunchJob) time.Time {
+	if s := job.Status.StartTime; s != nil {
+		return s.Time
+	}
+	at := job.CreationTimestamp.Time
+	for _, kind := range []string{v1alpha1.Admitted, v1alpha1.Suspended} {
+		c := meta.FindStatusCondition(job.Status.Conditions, kind)
+		if c != nil && c.Status == metav1.ConditionFalse && c.LastTransitionTime.After(at) {
+			at = c.LastTransitionTime.Time
+		}
+	}
+	return at
 }
 
 // word returns the value of the label for a reason.

@@ -58,6 +58,41 @@ muster_jobs_waiting{reason="Unschedulable"} 2
 `)))
 }
 
+// TestWaitInAQueue checks that a job which Kueue evicted, or which was suspended, has not waited since its creation.
+func TestWaitInAQueue(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	since := func(kind string, status metav1.ConditionStatus, ago time.Duration) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: status, LastTransitionTime: metav1.Time{Time: now.Add(-ago)}}
+	}
+	for name, row := range map[string]struct {
+		conditions []metav1.Condition
+		want       time.Duration
+	}{
+		"never admitted": {nil, 72 * time.Hour},
+		"evicted":        {[]metav1.Condition{since(v1alpha1.Admitted, metav1.ConditionFalse, time.Minute)}, time.Minute},
+		"resumed":        {[]metav1.Condition{since(v1alpha1.Suspended, metav1.ConditionFalse, time.Minute)}, time.Minute},
+		"suspended while it ran, and resumed": {[]metav1.Condition{since(v1alpha1.Admitted, metav1.ConditionFalse, 2*time.Hour),
+			since(v1alpha1.Suspended, metav1.ConditionFalse, time.Minute)}, time.Minute},
+		"resumed, and evicted later": {[]metav1.Condition{since(v1alpha1.Suspended, metav1.ConditionFalse, 2*time.Hour),
+			since(v1alpha1.Admitted, metav1.ConditionFalse, time.Minute)}, time.Minute},
+		"another condition": {[]metav1.Condition{since(v1alpha1.WorkersReady, metav1.ConditionFalse, time.Minute)}, 72 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Namespace: "hpc", Name: "pi", CreationTimestamp: metav1.Time{Time: now.Add(-72 * time.Hour)}}}
+			j.Status.Phase, j.Status.Reason, j.Status.Conditions = v1alpha1.PhaseWaiting, "Preempted", row.conditions
+			c := New()
+			c.Begin(fakeapi.New(scheme).WithObjects(j).Build(), testclock.NewFakePassiveClock(now))
+			require.NoError(t, testutil.CollectAndCompare(c, strings.NewReader(fmt.Sprintf(`
+# HELP muster_jobs_longest_wait_seconds Seconds since the start of the LaunchJob that has waited longest, by reason.
+# TYPE muster_jobs_longest_wait_seconds gauge
+muster_jobs_longest_wait_seconds{reason="Preempted"} %v
+`, row.want.Seconds())), "muster_jobs_longest_wait_seconds"))
+		})
+	}
+}
+
 // TestReasonsAreBounded checks that odd reasons cannot fill a database.
 func TestReasonsAreBounded(t *testing.T) {
 	scheme := runtime.NewScheme()
