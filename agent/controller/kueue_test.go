@@ -153,6 +153,7 @@ func TestScaleWithoutSlices(t *testing.T) {
 	s.scale(2)
 	require.Len(t, s.pods(), 3)
 	require.Empty(t, s.job().Status.Message)
+	require.Equal(t, "worker 1", s.reclaimed("pi"))
 }
 
 // TestSlices scales an elastic job up, through the moment in which neither of its Workloads is admitted, and down.

@@ -56,12 +56,19 @@ func (r *Reconciler) stand(ctx context.Context, b builder, s *scene) error {
 // followed tells Kueue which pods are ready, and which have ended for good.
 func (r *Reconciler) followed(ctx context.Context, b builder, s *scene) error {
 	p := kueue.Progress{Ready: len(s.places) > 0, Succeeded: map[string]int{}}
+	var pods []*corev1.Pod
 	for _, place := range s.places {
+		if place.pod != nil {
+			pods = append(pods, place.pod)
+		}
 		over := place.stage == done && place.code == 0
 		p.Ready = p.Ready && (place.ready || place.unwell() || over)
 		if over && b.job.Spec.Launcher == nil { // a launcher may want another worker in its place
 			p.Succeeded[place.role]++
 		}
+	}
+	if s.alive == alive(pods, s.now) { // no other pod still uses quota
+		p.Unwanted = s.line.Current.Unwanted(s.line.Want)
 	}
 	if next := s.line.Current.Follow(p, s.now); next != nil {
 		return r.queue().Step(ctx, b.job, kueue.Decision{Step: kueue.UpdateStatus, Object: next})

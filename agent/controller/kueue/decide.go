@@ -156,13 +156,18 @@ func (v View) queued(d Decision) (_ Decision, err error) {
 func (v View) runs(d Decision) (_ Decision, err error) {
 	w := d.Current
 	d.Pods, d.Keep, d.Limit = true, true, w.granted()
-	want, asked := v.Want.counts(), w.counts()
+	want, asked, back := v.Want.counts(), w.counts(), w.reclaimed()
+	for _, p := range v.Want.PodSets {
+		if !v.Want.Elastic && p.Min > 0 {
+			d.Limit[p.Name] = min(d.Limit[p.Name], asked[p.Name]-back[p.Name])
+		}
+	}
 	set, wants := exceeds(want, d.Limit)
 	switch {
 	case v.Want.Elastic && v.Want.Labels.Prebuilt() == "":
 		return v.scale(d)
 	case set == "":
-	case want[set] <= asked[set]:
+	case want[set] <= asked[set] && back[set] == 0:
 		d.Reason, d.Message = Fewer, fmt.Sprintf("Kueue has admitted %d of %d pods of the role %s (partial admission): to get more, suspend the job and resume it when there is quota", d.Limit[set], wants, set)
 	default:
 		d.Reason, d.Message = Fewer, fmt.Sprintf("Kueue has admitted %d pods of the role %s, and the job wants %d: suspend the job and resume it, or create it with the annotation %s: \"true\"", d.Limit[set], set, wants, jobElastic)

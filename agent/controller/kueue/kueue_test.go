@@ -244,6 +244,53 @@ func TestReclaim(t *testing.T) {
 	}
 }
 
+// TestGivenBack checks how many pods an elastic job without slices gives back and may have, also if Kueue has admitted
+// fewer than it asked for: reclaimed pods are subtracted from those asked for.
+func TestGivenBack(t *testing.T) {
+	scalable := func(workers int) Request {
+		r := request(workers)
+		r.PodSets[1].Min = 1
+		return r
+	}
+	for name, row := range map[string]struct {
+		granted, want, unwanted, limit int
+		message                        string
+	}{
+		"as many":                      {4, 4, 0, 4, ""},
+		"scaled down":                  {4, 3, 1, 3, ""},
+		"scaled up":                    {4, 5, 0, 4, "Kueue has admitted 4 pods of the role worker, and the job wants 5"},
+		"partial":                      {2, 4, 0, 2, "Kueue has admitted 2 of 4 pods of the role worker (partial admission)"},
+		"partial, scaled down to it":   {2, 2, 0, 2, ""},
+		"partial, scaled down further": {2, 1, 3, 1, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := made(t, scalable(4), has, may, "PodsReady True Started All")
+			w.Status.Admission.PodSetAssignments[1].Count = new(int32(row.granted))
+			unwanted := w.Unwanted(scalable(row.want))
+			require.Equal(t, row.unwanted, unwanted["worker"])
+			if next := w.Follow(Progress{Unwanted: unwanted}, noon()); next != nil {
+				reclaimed, err := Read(next)
+				require.NoError(t, err)
+				w.Status.ReclaimablePods = reclaimed.Status.ReclaimablePods
+			}
+			require.Equal(t, row.unwanted, w.reclaimed()["worker"])
+			d, err := Decide(View{Now: noon(), All: []*Workload{w}, Want: scalable(row.want)})
+			require.NoError(t, err)
+			require.Equal(t, row.limit, d.Limit["worker"])
+			require.Contains(t, d.Message, row.message)
+			require.Equal(t, row.message == "", d.Message == "")
+			if row.unwanted > 0 {
+				d, err = Decide(View{Now: noon(), All: []*Workload{w}, Want: scalable(4)})
+				require.NoError(t, err)
+				require.Equal(t, row.limit, d.Limit["worker"], "it is not given back twice")
+				require.Contains(t, d.Message, fmt.Sprintf("Kueue has admitted %d pods of the role worker, and the job wants 4", row.limit))
+			}
+		})
+	}
+	w := made(t, sliced(scalable(4)), has, may)
+	require.Empty(t, w.Unwanted(sliced(scalable(2))))
+}
+
 func TestPriority(t *testing.T) {
 	for version, fields := range map[string]string{
 		"v1beta1": `{"priority":5,"priorityClassName":"high","priorityClassSource":"scheduling.k8s.io/priorityclass"}`,

@@ -39,13 +39,14 @@ func set(u *unstructured.Unstructured, kind string, yes bool, reason, message st
 	return true
 }
 
-// requeue gives the quota of an evicted Workload back, and lets Kueue queue it again. After a preemption or the failure
-// of a node it is queued at once, otherwise when Kueue itself decides so.
+// requeue gives the quota of an evicted Workload back, and lets Kueue queue it again, for all pods. After a preemption or
+// the failure of a node it is queued at once, otherwise when Kueue itself decides so.
 func (w *Workload) requeue(now time.Time) *unstructured.Unstructured {
 	u, out := w.object.DeepCopy(), w.condition(evicted)
 	set(u, requeued, out.Reason == byPreemption || out.Reason == byNodeFailures, out.Reason, out.Message, now)
 	set(u, quotaReserved, false, "Pending", out.Message, now)
 	unstructured.RemoveNestedField(u.Object, "status", "admission")
+	unstructured.RemoveNestedField(u.Object, "status", "reclaimablePods")
 	if !w.is(admitted) {
 		return u
 	}
@@ -82,6 +83,7 @@ func (w *Workload) End(good bool, message string, now time.Time) *unstructured.U
 type Progress struct {
 	Ready     bool           // all pods are
 	Succeeded map[string]int // pods of each pod set that have ended and are not needed again
+	Unwanted  map[string]int // pods of each pod set that the job was scaled down by, and that are gone
 }
 
 // Follow returns the Workload with the progress of its pods, or nil if it says so already. Kueue uses both only if it
@@ -89,7 +91,7 @@ type Progress struct {
 func (w *Workload) Follow(p Progress, now time.Time) *unstructured.Unstructured {
 	u := w.object.DeepCopy()
 	changed := w.ready(u, p.Ready, now)
-	if w.Admitted() && w.reclaim(u, p.Succeeded) {
+	if w.Admitted() && w.reclaim(u, p) {
 		changed = true
 	}
 	if !changed {
@@ -117,19 +119,28 @@ func (w *Workload) ready(u *unstructured.Unstructured, yes bool, now time.Time) 
 	return set(u, podsReady, false, waitForStart, "Not all pods are ready or succeeded", now)
 }
 
-// reclaim reports pods whose quota other jobs may have. The numbers of an admitted Workload never fall.
-func (w *Workload) reclaim(u *unstructured.Unstructured, succeeded map[string]int) bool {
-	have := map[string]int{}
-	for _, p := range w.Status.ReclaimablePods {
-		have[p.Name] = int(p.Count)
+// Unwanted returns how many pods of each pod set an elastic job was scaled down by. A job with slices has none: its
+// Workload changes.
+func (w *Workload) Unwanted(r Request) map[string]int {
+	all, asked, granted := map[string]int{}, w.counts(), w.granted()
+	for _, p := range r.PodSets {
+		if !r.Elastic && p.Min > 0 && p.Count < granted[p.Name] {
+			all[p.Name] = asked[p.Name] - p.Count
+		}
 	}
+	return all
+}
+
+// reclaim reports pods whose quota other jobs may have. The numbers of an admitted Workload never fall.
+func (w *Workload) reclaim(u *unstructured.Unstructured, p Progress) bool {
+	have := w.reclaimed()
 	var list []any
 	more := false
-	for _, p := range w.Spec.PodSets {
-		n := min(max(succeeded[p.Name], have[p.Name]), int(p.Count))
-		more = more || n > have[p.Name]
-		if _, known := have[p.Name]; known || n > 0 {
-			list = append(list, map[string]any{"name": p.Name, "count": int64(n)})
+	for _, set := range w.Spec.PodSets {
+		n := min(max(p.Succeeded[set.Name]+p.Unwanted[set.Name], have[set.Name]), int(set.Count))
+		more = more || n > have[set.Name]
+		if _, known := have[set.Name]; known || n > 0 {
+			list = append(list, map[string]any{"name": set.Name, "count": int64(n)})
 		}
 	}
 	if more {

@@ -154,6 +154,16 @@ func (w *Workload) granted() map[string]int {
 	return all
 }
 
+// reclaimed returns how many pods of each pod set the job has given back. Kueue never returns their quota to a job that
+// it has admitted.
+func (w *Workload) reclaimed() map[string]int {
+	all := map[string]int{}
+	for _, p := range w.Status.ReclaimablePods {
+		all[p.Name] = int(p.Count)
+	}
+	return all
+}
+
 // same reports whether the Workload was made from a request.
 func (w *Workload) same(r Request) bool {
 	spec, err := r.spec()
