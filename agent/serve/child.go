@@ -43,8 +43,8 @@ func (r *Reconciler) convert(o *unstructured.Unstructured) (job *v1alpha1.Launch
 		job.Annotations = map[string]string{}
 	}
 	job.Annotations[names.AnnotationMadeFrom] = strconv.FormatInt(o.GetGeneration(), 10)
-	if p := job.Spec.RunPolicy; p != nil && r.Kind.version != v2 {
-		p.TTLSecondsAfterFinished = nil // the object is deleted after that time, and its LaunchJob with it
+	if p := job.Spec.RunPolicy; p != nil {
+		p.TTLSecondsAfterFinished = nil // a LaunchJob that goes before its object has the end would be made and run again
 	}
 	return job, warnings, ""
 }
@@ -97,7 +97,7 @@ func (r *Reconciler) make(ctx context.Context, o *unstructured.Unstructured, job
 // elastic job can change.
 func (r *Reconciler) follow(ctx context.Context, o *unstructured.Unstructured, job *v1alpha1.LaunchJob) error {
 	if job.Annotations[names.AnnotationMadeFrom] == strconv.FormatInt(o.GetGeneration(), 10) {
-		return nil
+		return r.untimed(ctx, job)
 	}
 	want, _, sentence := r.convert(o)
 	if sentence != "" {
@@ -125,6 +125,19 @@ func (r *Reconciler) follow(ctx context.Context, o *unstructured.Unstructured, j
 		return nil
 	}
 	if err != nil {
+		return fmt.Errorf("change LaunchJob %s: %w", job.Name, err)
+	}
+	return nil
+}
+
+// untimed removes the time to live from a LaunchJob, which an older controller has set.
+func (r *Reconciler) untimed(ctx context.Context, job *v1alpha1.LaunchJob) error {
+	if p := job.Spec.RunPolicy; p == nil || p.TTLSecondsAfterFinished == nil {
+		return nil
+	}
+	next := job.DeepCopy()
+	next.Spec.RunPolicy.TTLSecondsAfterFinished = nil
+	if err := r.Client.Update(ctx, next, client.FieldOwner(fieldManager)); err != nil {
 		return fmt.Errorf("change LaunchJob %s: %w", job.Name, err)
 	}
 	return nil

@@ -25,6 +25,8 @@
 //   - It never writes the spec of an object. The LaunchJob has the object's name, and
 //     is deleted with it.
 //   - Each reconcile writes the status at most once, and only after a change.
+//   - A LaunchJob is not deleted for its age before the status has its end. So a finished
+//     object does not run again.
 //   - If it is killed between two writes, it continues where it was. If it is turned
 //     off, or the label is removed, LaunchJobs keep running. It finds them again when
 //     it is turned on.

@@ -68,12 +68,8 @@ func managedBy(o *unstructured.Unstructured) string {
 	return who
 }
 
-// ttl returns after how many seconds a finished object is deleted. mpi-operator keeps the object,
-// and gives the time to its launcher.
-func (k kind) ttl(o *unstructured.Unstructured) (seconds int64, ok bool) {
-	if k.version == v2 {
-		return 0, false
-	}
+// ttl returns after how many seconds a finished object is deleted, or only its LaunchJob.
+func ttl(o *unstructured.Unstructured) (seconds int64, ok bool) {
 	seconds, ok, _ = unstructured.NestedInt64(o.Object, "spec", "runPolicy", "ttlSecondsAfterFinished")
 	return seconds, ok
 }

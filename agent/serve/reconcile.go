@@ -78,7 +78,7 @@ func (r *Reconciler) goOn(ctx context.Context, o *unstructured.Unstructured, s s
 		return reconcile.Result{}, nil
 	}
 	if s.finished() {
-		return r.expire(ctx, o, s)
+		return r.expire(ctx, o, s, job)
 	}
 	if job.Status.Reason == nameTaken {
 		who, err := r.foreign(ctx, o)
@@ -126,17 +126,22 @@ func (r *Reconciler) take(ctx context.Context, o *unstructured.Unstructured, s s
 	return r.report(ctx, o, s, newStatus(r.Kind, o, s, job.Status, r.now()))
 }
 
-// expire deletes a finished object when its time has come.
-func (r *Reconciler) expire(ctx context.Context, o *unstructured.Unstructured, s status) (reconcile.Result, error) {
-	ttl, ok := r.Kind.ttl(o)
+// expire deletes a finished object when its time has come. mpi-operator keeps the object, and gives the time to its
+// launcher, so of an MPIJob v2beta1 only the LaunchJob is deleted.
+func (r *Reconciler) expire(ctx context.Context, o *unstructured.Unstructured, s status, job *v1alpha1.LaunchJob) (reconcile.Result, error) {
+	seconds, ok := ttl(o)
 	if !ok || s.CompletionTime == nil {
 		return reconcile.Result{}, nil
 	}
-	if left := time.Duration(ttl)*time.Second - r.Clock.Now().Sub(s.CompletionTime.Time); left > 0 {
+	if left := time.Duration(seconds)*time.Second - r.Clock.Now().Sub(s.CompletionTime.Time); left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
-	uid := o.GetUID()
-	err := r.Client.Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &uid})
+	var over client.Object = o
+	if r.Kind.version == v2 {
+		over = job
+	}
+	uid := over.GetUID()
+	err := r.Client.Delete(ctx, over, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &uid})
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
 
@@ -144,7 +149,7 @@ func (r *Reconciler) expire(ctx context.Context, o *unstructured.Unstructured, s
 func (r *Reconciler) report(ctx context.Context, o *unstructured.Unstructured, old, s status) (reconcile.Result, error) {
 	result := reconcile.Result{}
 	if s.finished() {
-		if _, ok := r.Kind.ttl(o); ok {
+		if _, ok := ttl(o); ok {
 			result.RequeueAfter = soon
 		}
 	}
