@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
@@ -40,7 +41,7 @@ type place struct {
 	before []v1alpha1.FailedAttempt // earlier attempts that the words report
 	spent  goodput.Account          // what the workers' time was spent on, from the words
 	run    history.End              // attempts that the words report
-	ended  time.Time                // when the container ended
+	ended  time.Time                // when the container ended, or the pod if its container never ran
 	why    string                   // why the pod was lost
 	cause  string                   // why the container could not be started; "" if it was
 }
@@ -106,13 +107,36 @@ func (p *place) judge(now time.Time) {
 		p.stage, p.why = lost, why
 	case p.pod.Status.Phase == corev1.PodFailed:
 		// The kubelet or a controller failed the pod before its container ran.
-		p.stage, p.code, p.words, p.ended = done, names.ExitHopeless, rendezvous.Explain(p.pod, p.container, now).Sentence, now
+		p.stage, p.code, p.words, p.ended = done, names.ExitHopeless, rendezvous.Explain(p.pod, p.container, now).Sentence, failedAt(p.pod)
 	case status.State.Running != nil:
 		p.stage = running
 	default:
 		p.stage = starting
 	}
 }
+
+// failedAt returns when a pod failed whose own container never ran. The API server does not record
+// that time, so this is the latest one known: the same in every reconcile, and possibly too early.
+func failedAt(pod *corev1.Pod) time.Time {
+	at := pod.CreationTimestamp.Time
+	later := func(t metav1.Time) {
+		if t.After(at) {
+			at = t.Time
+		}
+	}
+	for _, s := range pod.Status.InitContainerStatuses {
+		if end := s.State.Terminated; end != nil {
+			later(end.FinishedAt)
+		}
+	}
+	for _, c := range pod.Status.Conditions {
+		later(c.LastTransitionTime)
+	}
+	return at
+}
+
+// began reports whether the container of a pod that has ended ever ran.
+func (p *place) began() bool { return p.status().State.Terminated != nil && p.cause == "" }
 
 // restarts reports whether the kubelet starts the container again in the same pod, by the rules of its
 // template. A worker that its launcher has given up gets another pod whatever they say.

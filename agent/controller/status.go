@@ -126,7 +126,7 @@ func count(s *v1alpha1.LaunchJobStatus, sc scene) (ready, wanted int) {
 		}
 		if !p.launcher() {
 			wanted++
-			if p.ready || p.stage == done && (p.code == 0 || !led) { // or it was ready before it ended
+			if p.ready || p.stage == done && p.began() && (p.code == 0 || !led) { // or it was ready before it ended
 				ready++
 			}
 		}
