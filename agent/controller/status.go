@@ -174,7 +174,7 @@ func finish(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene) {
 		say(s, v1alpha1.PhaseWaiting, obstacle{v.reason, v.message}, "", v1alpha1.Admitted, v1alpha1.WorkersReady, v1alpha1.Launched, v1alpha1.Restarting, v1alpha1.Stalled)
 		return
 	}
-	if !v.good && v.again && s.Attempt-s.Evictions <= runPolicy(job).BackoffLimit {
+	if v.retried(job, s.Attempt) {
 		s.Attempt++
 		why := obstacle{reasonAgain, fmt.Sprintf("attempt %d, with new pods: %s", s.Attempt, v.message)}
 		say(s, v1alpha1.PhaseRestarting, why, v1alpha1.Restarting, v1alpha1.Launched, v1alpha1.Stalled)

@@ -37,16 +37,32 @@ type verdict struct {
 // failure.
 const settleFor = 30 * time.Second
 
-// judgeJob decides whether the job has ended: by its launcher, or by its members, which end
-// together with the exit code of the group.
+// judgeJob decides whether the job has ended. An end before the deadline counts even if the controller
+// sees it later, unless another attempt of the pods would follow.
 func judgeJob(job *v1alpha1.LaunchJob, places []place, now time.Time) verdict {
-	if d := deadline(job); d > 0 && job.Status.StartTime != nil && now.Sub(job.Status.StartTime.Time) >= d {
-		v := verdict{over: true, reason: reasonDeadline, message: fmt.Sprintf("did not end within %s (activeDeadlineSeconds)", d)}
-		if job.Status.Message != "" && job.Status.Phase != v1alpha1.PhaseRunning { // it was waiting
-			v.message += "; before that: " + reports.Clip(job.Status.Message, 700)
-		}
+	v := judgeEnd(job, places, now)
+	d := deadline(job)
+	if d == 0 || job.Status.StartTime == nil || now.Sub(job.Status.StartTime.Time) < d {
 		return v
 	}
+	if v.over && v.run.At.Sub(job.Status.StartTime.Time) < d && !v.retried(job, max(job.Status.Attempt, 1)) {
+		return v
+	}
+	v = verdict{over: true, reason: reasonDeadline, message: fmt.Sprintf("did not end within %s (activeDeadlineSeconds)", d)}
+	if job.Status.Message != "" && job.Status.Phase != v1alpha1.PhaseRunning { // it was waiting
+		v.message += "; before that: " + reports.Clip(job.Status.Message, 700)
+	}
+	return v
+}
+
+// retried reports whether another attempt of the pods follows this end of an attempt.
+func (v verdict) retried(job *v1alpha1.LaunchJob, attempt int32) bool {
+	return !v.good && v.again && attempt-job.Status.Evictions <= runPolicy(job).BackoffLimit
+}
+
+// judgeEnd decides whether the job has ended by its launcher, or by its members, which end together
+// with the exit code of the group.
+func judgeEnd(job *v1alpha1.LaunchJob, places []place, now time.Time) verdict {
 	if len(places) > 0 && places[0].launcher() {
 		if l := places[0]; l.stage == done {
 			return l.verdict()
@@ -69,7 +85,13 @@ func judgeJob(job *v1alpha1.LaunchJob, places []place, now time.Time) verdict {
 	case pending:
 		return verdict{}
 	}
-	return deciding[0].verdict()
+	v := deciding[0].verdict()
+	for _, p := range deciding { // the last end is the job's
+		if p.ended.After(v.run.At) {
+			v.run.At = p.ended
+		}
+	}
+	return v
 }
 
 // deciders returns the pods whose end is the end of the job. Members that the agent starts end
