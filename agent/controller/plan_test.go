@@ -101,7 +101,7 @@ func TestLook(t *testing.T) {
 			j.Status.Conditions[0].LastTransitionTime = metav1.NewTime(now().Add(-time.Hour))
 		}), []*corev1.Pod{launcher, w0}, outcome{create: []string{"pi-worker-1"}, phase: "Restarting", reason: "Waiting"}},
 		"deleted, no restart is left, elastic": {launched(spentAll, func(j *v1alpha1.LaunchJob) { j.Spec.Elastic = &v1alpha1.Elastic{Min: 1, Max: 2} }),
-			[]*corev1.Pod{launcher, w0}, outcome{create: []string{"pi-worker-1"}, phase: "Restarting", reason: "Waiting"}},
+			[]*corev1.Pod{launcher, w0}, outcome{create: []string{"pi-worker-1"}, phase: "Running", reason: "Waiting"}},
 		"a worker failed, restarts are left": {launched(), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", ended(137, time.Minute, ""))},
 			outcome{record: []string{"pi-worker-1: ended with 137"}, phase: "Running"}},
 		"a worker failed, no restart is left": {launched(func(j *v1alpha1.LaunchJob) { j.Status.Replacements = 2 }),

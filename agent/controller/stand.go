@@ -53,20 +53,31 @@ func (r *Reconciler) stand(ctx context.Context, b builder, s *scene) error {
 	return r.revoke(ctx, b)
 }
 
-// followed tells Kueue which pods are ready, and which have ended for good.
+// followed tells Kueue whether the pods that the job needs are ready, and which have ended for good.
 func (r *Reconciler) followed(ctx context.Context, b builder, s *scene) error {
-	p := kueue.Progress{Ready: len(s.places) > 0, Succeeded: map[string]int{}}
+	p := kueue.Progress{Succeeded: map[string]int{}}
 	var pods []*corev1.Pod
+	led, ready, wanted := true, 0, -int(b.job.Spec.Spares)
 	for _, place := range s.places {
 		if place.pod != nil {
 			pods = append(pods, place.pod)
 		}
 		over := place.stage == done && place.code == 0
-		p.Ready = p.Ready && (place.ready || place.unwell() || over)
+		up := place.ready || place.unwell() || over
+		switch {
+		case place.launcher():
+			led = up
+		case up:
+			wanted++
+			ready++
+		default:
+			wanted++
+		}
 		if over && b.job.Spec.Launcher == nil { // a launcher may want another worker in its place
 			p.Succeeded[place.role]++
 		}
 	}
+	p.Ready = len(s.places) > 0 && led && enough(b.job, ready, wanted)
 	if s.alive == alive(pods, s.now) { // no other pod still uses quota
 		p.Unwanted = s.line.Current.Unwanted(s.line.Want)
 	}

@@ -65,7 +65,7 @@ func newStatus(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
 			s.StartTime = nil // a deadline does not count the time in a queue
 		}
 		set(s, v1alpha1.Suspended, false, obstacle{reasonResumed, ""})
-		ongoing(s, sc, ready == wanted)
+		ongoing(s, sc, ready == wanted, enough(job, ready, wanted))
 		listen(s, sc)
 	}
 	s.Timeline = history.Next(s.Timeline, sc.view(job, *s))
@@ -96,6 +96,12 @@ func spares(job *v1alpha1.LaunchJob, ready, wanted *int, before string, over boo
 		return before
 	}
 	return fmt.Sprintf("%d/%d", idle, n)
+}
+
+// enough reports whether a job can run with so many of its wanted workers. Neither number has spares.
+func enough(job *v1alpha1.LaunchJob, ready, wanted int) bool {
+	e := job.Spec.Elastic
+	return ready >= wanted || e != nil && ready >= int(e.Min)
 }
 
 // count fills in the counts of the roles.
@@ -192,8 +198,9 @@ func finish(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene) {
 	say(s, phase, obstacle{v.reason, v.message}, kind, v1alpha1.Restarting, v1alpha1.Stalled)
 }
 
-// ongoing reports what a running job is doing, or why it does not run.
-func ongoing(s *v1alpha1.LaunchJobStatus, sc scene, allReady bool) {
+// ongoing reports what a running job is doing, or why it does not run. An elastic job may have enough
+// ready workers without having all. It runs then, and its reason says what the others wait for.
+func ongoing(s *v1alpha1.LaunchJobStatus, sc scene, allReady, enough bool) {
 	launched := meta.IsStatusConditionTrue(s.Conditions, v1alpha1.Launched)
 	up := len(sc.places) > 0 && (!sc.places[0].launcher() || sc.places[0].stage == running)
 	gone := slices.ContainsFunc(sc.places, func(p place) bool { return p.stage != running && p.stage != done })
@@ -201,15 +208,18 @@ func ongoing(s *v1alpha1.LaunchJobStatus, sc scene, allReady bool) {
 	if sc.steps.lost != "" {
 		o = obstacle{reasonLost, sc.steps.lost + " is lost, and no restart is left (restartPolicy.maxRestarts): the launcher ends without it"}
 	}
-	if allReady {
+	if enough {
 		set(s, v1alpha1.WorkersReady, true, obstacle{reasonReady, s.Ready})
 	} else if !launched || gone || sc.blocked != nil {
 		set(s, v1alpha1.WorkersReady, false, o)
 	}
 	switch {
-	case allReady && up:
+	case enough && up:
 		say(s, "", obstacle{reasonLaunched, allRun(sc)}, v1alpha1.Launched, v1alpha1.Restarting)
-		say(s, v1alpha1.PhaseRunning, obstacle{}, "")
+		if allReady {
+			o = obstacle{}
+		}
+		say(s, v1alpha1.PhaseRunning, o, "")
 	case launched && !gone && sc.blocked == nil: // pods end, and the launcher knows it
 		say(s, v1alpha1.PhaseRunning, obstacle{}, "")
 	case launched && gone && sc.steps.lost == "":
