@@ -251,7 +251,7 @@ func (r *Reconciler) remove(ctx context.Context, pods []*corev1.Pod) error {
 	return nil
 }
 
-// tidy deletes what should not remain of a job that has ended.
+// tidy deletes what should not remain of a job that has ended, and reports which pods are left.
 func (r *Reconciler) tidy(ctx context.Context, b builder, s scene, surplus []*corev1.Pod) (reconcile.Result, error) {
 	job := b.job
 	if err := r.revoke(ctx, b); err != nil {
@@ -260,6 +260,16 @@ func (r *Reconciler) tidy(ctx context.Context, b builder, s scene, surplus []*co
 	s.steps = clean(job, s.places, surplus, s.now)
 	if err := r.remove(ctx, s.steps.remove); err != nil {
 		return reconcile.Result{}, err
+	}
+	if status := emptied(job.Status, s); !equality.Semantic.DeepEqual(job.Status, status) {
+		job = job.DeepCopy()
+		job.Status = status
+		if err := r.Client.Status().Update(ctx, job, client.FieldOwner(fieldManager)); err != nil {
+			if apierrors.IsConflict(err) {
+				return reconcile.Result{RequeueAfter: time.Second}, nil // the cache is behind
+			}
+			return reconcile.Result{}, client.IgnoreNotFound(err)
+		}
 	}
 	if s.busy(surplus) { // Kueue would give the quota to another job
 		s.steps.again(retryAfter)

@@ -141,6 +141,23 @@ func count(s *v1alpha1.LaunchJobStatus, sc scene) (ready, wanted int) {
 	return ready, wanted
 }
 
+// emptied returns the status of a job that has ended, without the pods that have ended or gone since. How
+// many have succeeded and failed stays as it was at the end.
+func emptied(status v1alpha1.LaunchJobStatus, sc scene) v1alpha1.LaunchJobStatus {
+	s, left := status.DeepCopy(), &v1alpha1.LaunchJobStatus{}
+	count(left, sc)
+	s.Workers = min(s.Workers, left.Workers)
+	for i := range s.Roles {
+		r := &s.Roles[i]
+		have := v1alpha1.RoleStatus{} // also for a role that the job no longer has
+		if n := slices.IndexFunc(left.Roles, func(l v1alpha1.RoleStatus) bool { return l.Name == r.Name }); n >= 0 {
+			have = left.Roles[n]
+		}
+		r.Active, r.Ready = min(r.Active, have.Active), min(r.Ready, have.Ready)
+	}
+	return *s
+}
+
 // remember keeps what is seen only once: replaced pods, excluded nodes and images.
 func remember(s *v1alpha1.LaunchJobStatus, sc scene) {
 	for _, f := range sc.steps.record {

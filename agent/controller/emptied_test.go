@@ -1,0 +1,68 @@
+//go:build !e2e
+
+package controller
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+// TestCountsAfterTheEnd checks that a job that has ended does not count pods as active, ready or workers
+// after they have ended or were deleted. How the launcher ended stays.
+func TestCountsAfterTheEnd(t *testing.T) {
+	k := kindOfJob{led: true, workers: 2}
+	for name, tc := range map[string]struct {
+		ends func(*story)
+		want []v1alpha1.RoleStatus
+	}{
+		"the launcher ends": {func(s *story) { s.kubelet(endsWith(0, s.clock.Now()), "pi-launcher") },
+			[]v1alpha1.RoleStatus{{Name: "launcher", Desired: 1, Succeeded: 1}, {Name: "worker", Desired: 2}}},
+		"the deadline": {func(s *story) {
+			job := s.job()
+			job.Spec.RunPolicy.ActiveDeadlineSeconds = new(int64(1))
+			require.NoError(s.t, s.truth.Update(s.t.Context(), job))
+		}, []v1alpha1.RoleStatus{{Name: "launcher", Desired: 1}, {Name: "worker", Desired: 2}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := aStory(t, 0, false)
+			require.NoError(t, s.truth.Create(t.Context(), k.job(s.key)))
+			s.running(k)
+			ready := s.job().Status.Ready
+			tc.ends(s)
+			s.settle()
+			require.NotNil(t, s.job().Status.CompletionTime)
+			s.clock.SetTime(s.clock.Now().Add(time.Minute)) // the other pods are deleted
+			s.settle()
+			status := s.job().Status
+			require.Equal(t, tc.want, status.Roles)
+			require.Zero(t, status.Workers)
+			require.Equal(t, ready, status.Ready, "it keeps its last value")
+		})
+	}
+}
+
+// TestCountsWhilePodsEnd checks that workers which end after the launcher are no longer active, also if
+// their pods stay.
+func TestCountsWhilePodsEnd(t *testing.T) {
+	s, k := aStory(t, 0, false), kindOfJob{led: true, workers: 2}
+	job := k.job(s.key)
+	job.Spec.RunPolicy.CleanPodPolicy = "None"
+	require.NoError(t, s.truth.Create(t.Context(), job))
+	s.running(k)
+	s.kubelet(endsWith(0, s.clock.Now()), "pi-launcher")
+	s.settle()
+	worker := func() v1alpha1.RoleStatus {
+		roles := s.job().Status.Roles
+		return roles[slices.IndexFunc(roles, func(r v1alpha1.RoleStatus) bool { return r.Name == "worker" })]
+	}
+	require.Equal(t, v1alpha1.RoleStatus{Name: "worker", Desired: 2, Active: 2, Ready: 2}, worker())
+	s.kubelet(endsWith(0, s.clock.Now()), "pi-worker-1")
+	s.settle()
+	require.Equal(t, v1alpha1.RoleStatus{Name: "worker", Desired: 2, Active: 1, Ready: 1}, worker())
+	require.EqualValues(t, 2, s.job().Status.Workers, "both pods exist")
+}
