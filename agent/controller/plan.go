@@ -23,7 +23,8 @@ type steps struct {
 	remove []*corev1.Pod
 	record []exclude.Failure // pods to be replaced; deleted after they are in the status
 	nodes  []exclude.Node    // nodes that have failed twice with these pods
-	counts int32             // how many of these count against maxRestarts
+	counts int32             // how many failures among these count against maxRestarts
+	room   int               // how many more pods the status can record
 	look   time.Duration     // reconcile again after this time; 0: only on events
 	lost   string            // a worker's pod that is not created again
 }
@@ -41,7 +42,7 @@ const quietFor = 15 * time.Second
 
 // plan decides what to do about the pods of a job that should run.
 func plan(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now time.Time) steps {
-	var s steps
+	s := steps{room: room(job, places)}
 	s.discard(surplus...)
 	for i := range places {
 		p := &places[i]
@@ -54,8 +55,9 @@ func plan(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now ti
 		case p.stage == missing:
 			s.create = append(s.create, birth{p.slot, p.name})
 		case p.stage == forgotten:
-			s.note(job, p, now)
-			s.create = append(s.create, birth{p.slot, p.next()})
+			if s.note(job, p, now) {
+				s.create = append(s.create, birth{p.slot, p.next()})
+			}
 		case p.stage == going:
 			if p.why != "" && (p.launcher() || !spent(job, places[0])) {
 				s.note(job, p, now) // recorded with its reason when it is replaced
@@ -84,7 +86,7 @@ func spent(job *v1alpha1.LaunchJob, launcher place) bool {
 
 // ended handles a worker whose container has ended before the launcher's. If the launcher's end is
 // not known yet, or if the launcher is to be replaced, it waits. Otherwise it replaces the worker,
-// as often as the user allows. A worker that its launcher has given up is replaced at once.
+// as often as the user allows; workers that fail together count once. A worker that its launcher has given up is replaced at once.
 func (s *steps) ended(job *v1alpha1.LaunchJob, p *place, launcher place, now time.Time) {
 	if p.code == names.ExitReplaced { // its launcher waits for another pod, and counts restarts itself
 		s.replace(job, p, false, now)
@@ -94,33 +96,38 @@ func (s *steps) ended(job *v1alpha1.LaunchJob, p *place, launcher place, now tim
 		s.again(left)
 		return
 	}
-	counted := p.code != 0
-	if counted && job.Status.Replacements+s.counts >= maxRestarts(job) && !recorded(job, p.pod) {
+	counts := p.code != 0 && !s.known(job, p)
+	if counts && job.Status.Replacements+s.counts >= maxRestarts(job) && !recorded(job, p.pod) {
 		return // its launcher reports what that means
 	}
-	if !counted && (launcher.pod == nil || launcher.pod.CreationTimestamp.Time.Before(p.ended)) {
+	if p.code == 0 && (launcher.pod == nil || launcher.pod.CreationTimestamp.Time.Before(p.ended)) {
 		return // stopped by this launcher, which is about to end or is gone
 	}
-	s.replace(job, p, counted, now)
+	s.replace(job, p, counts, now)
 }
 
 // replace replaces a pod. It first records the pod in the status and then deletes it, so a
 // controller that is killed in between neither forgets it nor counts it twice.
-func (s *steps) replace(job *v1alpha1.LaunchJob, p *place, counted bool, now time.Time) {
+func (s *steps) replace(job *v1alpha1.LaunchJob, p *place, counts bool, now time.Time) {
 	if recorded(job, p.pod) {
 		s.discard(p.pod)
 		return
 	}
-	s.note(job, p, now)
-	if counted {
+	if s.note(job, p, now) && counts {
 		s.counts++
+		s.record[len(s.record)-1].FailedAt = metav1.NewTime(p.ended)
 	}
 }
 
-// note records a pod that is replaced, unless the status has it already.
-func (s *steps) note(job *v1alpha1.LaunchJob, p *place, now time.Time) {
+// note records a pod that is replaced, unless the status has it already. If the status can hold no more
+// pods, it returns false, and a later reconcile records the pod.
+func (s *steps) note(job *v1alpha1.LaunchJob, p *place, now time.Time) bool {
 	if recorded(job, p.pod) {
-		return
+		return true
+	}
+	if s.room--; s.room < 0 {
+		s.again(time.Second)
+		return false
 	}
 	why := p.why
 	switch {
@@ -134,10 +141,7 @@ func (s *steps) note(job *v1alpha1.LaunchJob, p *place, now time.Time) {
 	end := exclude.End{Pod: p.pod, Code: p.code, Words: p.words}
 	one := v1alpha1.Replaced{Pod: p.pod.Name, UID: string(p.pod.UID), Reason: why, Time: metav1.NewTime(now), Node: p.pod.Spec.NodeName, Cause: end.Cause()}
 	s.record = append(s.record, exclude.Failure{Replaced: one, Created: p.pod.CreationTimestamp.Time})
-}
-
-func recorded(job *v1alpha1.LaunchJob, pod *corev1.Pod) bool {
-	return slices.ContainsFunc(job.Status.Replaced, func(r v1alpha1.Replaced) bool { return r.UID == string(pod.UID) })
+	return true
 }
 
 // next returns the name of a replacement while a dead node holds the pod: pi-worker-3-r1.

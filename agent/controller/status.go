@@ -164,9 +164,7 @@ func remember(s *v1alpha1.LaunchJobStatus, sc scene) {
 		s.Replaced = append(s.Replaced, f.Replaced)
 	}
 	s.ExcludedNodes = append(s.ExcludedNodes, exclude.Added(sc.steps.nodes)...)
-	if n := len(s.Replaced); n > 64 {
-		s.Replaced = s.Replaced[n-64:]
-	}
+	s.Replaced = bounded(s.Replaced, sc.places)
 	s.Replacements += sc.steps.counts
 	if s.Agent == nil {
 		s.Agent = &v1alpha1.AgentStatus{Version: sc.version}
@@ -192,6 +190,7 @@ func finish(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene) {
 	reports.Spend(s, v.spent)
 	if v.evicted {
 		s.Attempt++
+		s.Replacements = 0
 		s.Evictions++
 		s.StartTime = nil
 		say(s, v1alpha1.PhaseWaiting, obstacle{v.reason, v.message}, "", v1alpha1.Admitted, v1alpha1.WorkersReady, v1alpha1.Launched, v1alpha1.Restarting, v1alpha1.Stalled)
@@ -199,6 +198,7 @@ func finish(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene) {
 	}
 	if v.retried(job, s.Attempt) {
 		s.Attempt++
+		s.Replacements = 0 // its pods may be replaced as often as the first ones
 		why := obstacle{reasonAgain, fmt.Sprintf("attempt %d, with new pods: %s", s.Attempt, v.message)}
 		say(s, v1alpha1.PhaseRestarting, why, v1alpha1.Restarting, v1alpha1.Launched, v1alpha1.Stalled)
 		return

@@ -91,7 +91,7 @@ type LaunchJobStatus struct {
 	// +listMapKey=node
 	// +kubebuilder:validation:MaxItems=64
 	ExcludedNodes []ExcludedNode `json:"excludedNodes,omitempty"`
-	// How many of all replaced pods count against maxRestarts.
+	// How many failures of pods of this attempt count against maxRestarts. Pods that fail together count once.
 	// +optional
 	Replacements int32 `json:"replacements,omitempty"`
 	// +optional
@@ -217,6 +217,9 @@ type Replaced struct {
 	// The fault of the node: lost (it went down), preflight (the worker failed a check), or device (broken hardware). It is empty if the program may be at fault.
 	// +optional
 	Cause string `json:"cause,omitempty"`
+	// When it failed, if that counts against maxRestarts. Pods that failed within a minute of it do not count again.
+	// +optional
+	FailedAt metav1.Time `json:"failedAt,omitzero"`
 }
 
 // ExcludedNode describes a node that new pods of the job avoid.
