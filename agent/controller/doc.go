@@ -8,6 +8,7 @@
 //	verdict.go   has the job ended, and how
 //	line.go      what Kueue says about a job in one of its queues
 //	plan.go      which pods to create, replace or delete
+//	awaited.go   which failed members the others wait for
 //	replaced.go  which replaced pods the status has, and which failures count
 //	stand.go     the job's Workload: to create, change, give back or end it
 //	apply.go     do it: children first, workers, the Role that names them, the launcher

@@ -44,6 +44,7 @@ const quietFor = 15 * time.Second
 func plan(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now time.Time) steps {
 	s := steps{room: room(job, places)}
 	s.discard(surplus...)
+	waits := awaited(job, places)
 	for i := range places {
 		p := &places[i]
 		switch {
@@ -67,6 +68,8 @@ func plan(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now ti
 			s.replace(job, p, false, now)
 		case p.stage == done && !p.launcher() && places[0].launcher():
 			s.ended(job, p, places[0], now)
+		case waits(p):
+			s.ended(job, p, place{}, now)
 		}
 	}
 	return s
@@ -84,7 +87,8 @@ func spent(job *v1alpha1.LaunchJob, launcher place) bool {
 	return c != nil && c.Status == metav1.ConditionTrue && !c.LastTransitionTime.Before(&launcher.status().State.Running.StartedAt)
 }
 
-// ended handles a worker whose container has ended before the launcher's. If the launcher's end is
+// ended handles a worker whose container has ended before the launcher's, or a member that the others
+// wait for. If the launcher's end is
 // not known yet, or if the launcher is to be replaced, it waits. Otherwise it replaces the worker,
 // as often as the user allows; workers that fail together count once. A worker that its launcher has given up is replaced at once.
 func (s *steps) ended(job *v1alpha1.LaunchJob, p *place, launcher place, now time.Time) {
@@ -96,14 +100,18 @@ func (s *steps) ended(job *v1alpha1.LaunchJob, p *place, launcher place, now tim
 		s.again(left)
 		return
 	}
-	counts := p.code != 0 && !s.known(job, p)
-	if counts && job.Status.Replacements+s.counts >= maxRestarts(job) && !recorded(job, p.pod) {
-		return // its launcher reports what that means
+	if !s.allows(job, p) {
+		return // its launcher reports what that means, and among members the job fails
 	}
 	if p.code == 0 && (launcher.pod == nil || launcher.pod.CreationTimestamp.Time.Before(p.ended)) {
 		return // stopped by this launcher, which is about to end or is gone
 	}
-	s.replace(job, p, counts, now)
+	s.replace(job, p, p.code != 0 && !s.known(job, p), now)
+}
+
+// allows reports whether maxRestarts allows to replace a worker that has ended.
+func (s *steps) allows(job *v1alpha1.LaunchJob, p *place) bool {
+	return p.code == 0 || recorded(job, p.pod) || s.known(job, p) || job.Status.Replacements+s.counts < maxRestarts(job)
 }
 
 // replace replaces a pod. It first records the pod in the status and then deletes it, so a

@@ -24,8 +24,14 @@ type failing struct {
 // aFailing returns a job that runs with so many workers, and may restart so often.
 func aFailing(t *testing.T, workers, restarts int32) *failing {
 	t.Helper()
-	f := &failing{job: aJob(t, "mpi"), pods: map[string]*corev1.Pod{}}
-	f.job.Spec.Workers, f.job.Spec.RestartPolicy.MaxRestarts = &workers, restarts
+	job := aJob(t, "mpi")
+	job.Spec.Workers, job.Spec.RestartPolicy.MaxRestarts = &workers, restarts
+	return failingOf(job)
+}
+
+// failingOf returns a job whose pods run since half an hour.
+func failingOf(job *v1alpha1.LaunchJob) *failing {
+	f := &failing{job: job, pods: map[string]*corev1.Pod{}}
 	f.job.Status.Attempt = 1
 	for _, s := range layout(f.job) {
 		f.create(s.name, now().Add(-time.Hour))
@@ -37,6 +43,9 @@ func (f *failing) create(name string, at time.Time) {
 	f.made++
 	f.pods[name] = aPod(f.job, name, func(p *corev1.Pod) {
 		p.UID, p.CreationTimestamp = types.UID(fmt.Sprint("uid-", f.made)), metav1.NewTime(at)
+		if began := &p.Status.ContainerStatuses[0].State.Running.StartedAt; began.Time.Before(at) {
+			*began = metav1.NewTime(at)
+		}
 	})
 }
 

@@ -70,18 +70,27 @@ func judgeEnd(job *v1alpha1.LaunchJob, places []place, now time.Time) verdict {
 		return verdict{}
 	}
 	deciding := deciders(job, places)
-	var failed *place // the first that has failed
+	var failed, final *place // the first that has failed, and the first that is not replaced
+	waits, before := awaited(job, places), &steps{}
 	pending := len(deciding) == 0
 	for i := range deciding {
 		p := &deciding[i]
 		pending = pending || p.stage != done
-		if p.stage == done && p.code != 0 && (failed == nil || p.ended.Before(failed.ended)) {
+		if p.stage != done || p.code == 0 {
+			continue
+		}
+		if failed == nil || p.ended.Before(failed.ended) {
 			failed = p
+		}
+		if (final == nil || p.ended.Before(final.ended)) && !(waits(p) && before.allows(job, p)) {
+			final = p
 		}
 	}
 	switch {
-	case failed != nil && (!pending || now.Sub(failed.ended) >= settleFor):
+	case failed != nil && !pending:
 		return failed.verdict().among(places)
+	case final != nil && now.Sub(final.ended) >= settleFor:
+		return final.verdict().among(places)
 	case pending:
 		return verdict{}
 	}

@@ -69,7 +69,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/worker":     roles,
 		"agent/join":       append([]string{"agent/worker", "agent/failure", "agent/group", "agent/outfile", "agent/retry", "agent/settings"}, roles...),
 		"agent/api":        nil,
-		"agent/controller": {"agent/api", "agent/event", "agent/framework", "agent/goodput", "exec/names", "agent/serve", "agent/settings", "agent/tracecontext", "rendezvous"},
+		"agent/controller": {"agent/api", "agent/event", "agent/framework", "agent/goodput", "agent/retry", "exec/names", "agent/serve", "agent/settings", "agent/tracecontext", "rendezvous"},
 		"agent/kubeflow":   {"agent/api", "agent/framework", "agent/lazyregexp", "exec/names"},
 		"cmd":              append([]string{"agent/archive", "agent/event", "agent/exporter", "agent/goodput", "agent/kubeflow", "agent/launch", "agent/timeline", "agent/worker", "agent/join", "agent/metrics", "agent/outfile", "agent/progress", "agent/controller", "agent/api", "agent/check", "agent/doctor", "agent/failure", "agent/settings", "agent/submit", "agent/jobs", "agent/usage"}, roles...),
 		"agent/serve":      {"agent/api", "agent/framework", "agent/kubeflow", "exec/names"},

@@ -1,0 +1,117 @@
+//go:build !e2e
+
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+// aGroup returns a job of three members without a launcher, which may restart so often.
+func aGroup(t *testing.T, restarts int32, on string) *failing {
+	t.Helper()
+	job := aJob(t, "join")
+	job.Spec.RestartPolicy = &v1alpha1.RestartPolicy{MaxRestarts: restarts, RestartOn: on}
+	return failingOf(job)
+}
+
+const net0, net1, net2 = "net-master-0", "net-worker-0", "net-worker-1"
+
+// ends ends members with a code, at a time after now.
+func (f *failing) ends(code int32, after time.Duration, pods ...string) {
+	for _, name := range pods {
+		ended(code, -after, "")(f.pods[name])
+	}
+}
+
+// TestMemberThatDied checks that a member whose container dies while the others run gets another pod, as
+// often as maxRestarts says.
+func TestMemberThatDied(t *testing.T) {
+	for _, name := range []string{net0, net1} {
+		f := aGroup(t, 2, "")
+		old := f.pods[name]
+		for i := range 2 {
+			at := time.Duration(i) * 5 * time.Minute
+			f.ends(137, at, name)
+			f.look(at + 3*time.Second)
+			require.Equal(t, v1alpha1.PhaseRunning, f.job.Status.Phase)
+			require.EqualValues(t, i, f.job.Status.Replacements, "the group may be about to end")
+			f.settle(at + 16*time.Second)
+			require.Equal(t, v1alpha1.PhaseRunning, f.job.Status.Phase, "%s", f.job.Status.Message)
+			require.EqualValues(t, i+1, f.job.Status.Replacements)
+			require.NotEqual(t, old.UID, f.pods[name].UID)
+			old = f.pods[name]
+		}
+		f.ends(137, 11*time.Minute, name)
+		f.settle(11*time.Minute + 16*time.Second)
+		require.Equal(t, v1alpha1.PhaseRunning, f.job.Status.Phase)
+		f.settle(11*time.Minute + settleFor)
+		require.Equal(t, v1alpha1.PhaseFailed, f.job.Status.Phase, "no restart is left")
+		require.Equal(t, old.UID, f.pods[name].UID)
+	}
+}
+
+// TestMembersThatDiedTogether checks that members which die together count once, also if only one is left.
+func TestMembersThatDiedTogether(t *testing.T) {
+	f := aGroup(t, 1, "")
+	f.ends(137, 0, net1)
+	f.ends(137, 2*time.Second, net2)
+	f.settle(16 * time.Second)
+	f.settle(40 * time.Second)
+	require.Equal(t, v1alpha1.PhaseRunning, f.job.Status.Phase, "%s", f.job.Status.Message)
+	require.EqualValues(t, 1, f.job.Status.Replacements)
+}
+
+// TestMemberThatNeverRan checks that a member whose pod is rejected gets another one, also before the group
+// has started.
+func TestMemberThatNeverRan(t *testing.T) {
+	f := aGroup(t, 1, "")
+	rejected(0)(f.pods[net1])
+	pending(f.pods[net0])
+	f.settle(16 * time.Second)
+	require.EqualValues(t, 1, f.job.Status.Replacements)
+	require.Equal(t, corev1.PodRunning, f.pods[net1].Status.Phase)
+}
+
+// TestGroupThatEnded checks that a group which ends, together or one by one, fails as it does without
+// restarts, and that none of its pods is replaced.
+func TestGroupThatEnded(t *testing.T) {
+	all := []string{net0, net1, net2}
+	for name, tc := range map[string]struct {
+		restarts int32
+		on       string
+		ends     func(*failing)
+		at       time.Duration // when the job has failed
+	}{
+		"together":                    {3, "", func(f *failing) { f.ends(9, 0, all...) }, time.Second},
+		"together, all were killed":   {3, "", func(f *failing) { f.ends(137, 0, all...) }, time.Second},
+		"the program failed":          {3, "", func(f *failing) { f.ends(9, 0, net1) }, settleFor},
+		"one succeeded, one was lost": {3, "", func(f *failing) { f.ends(137, 0, net1); f.ends(0, 0, net0) }, settleFor},
+		"one failed, one was lost":    {3, "", func(f *failing) { f.ends(9, 0, net1); f.ends(137, 0, net0) }, settleFor},
+		"no command in the image":     {3, "any", func(f *failing) { unstartable("/opt/train")(f.pods[net1]) }, settleFor},
+		"no restarts":                 {0, "", func(f *failing) { f.ends(137, 0, net1) }, settleFor},
+		"another class":               {3, "143", func(f *failing) { f.ends(137, 0, net1) }, settleFor},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := aGroup(t, tc.restarts, tc.on)
+			tc.ends(f)
+			f.settle(tc.at)
+			require.Equal(t, v1alpha1.PhaseFailed, f.job.Status.Phase)
+			require.Zero(t, f.job.Status.Replacements)
+			require.Zero(t, f.told)
+		})
+	}
+	// A group that needs long to end, so that the first pod was replaced: the job does not hang.
+	f := aGroup(t, 3, "")
+	f.ends(137, 0, net1)
+	f.settle(16 * time.Second)
+	f.ends(137, 16*time.Second, net0, net2)
+	f.settle(17*time.Second + settleFor)
+	require.Equal(t, v1alpha1.PhaseFailed, f.job.Status.Phase)
+	require.EqualValues(t, 1, f.job.Status.Replacements)
+}
