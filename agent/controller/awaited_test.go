@@ -115,3 +115,14 @@ func TestGroupThatEnded(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseFailed, f.job.Status.Phase)
 	require.EqualValues(t, 1, f.job.Status.Replacements)
 }
+
+// TestFailedMemberIsLookedAtAgain checks that a job with a failed member is judged in time, because members
+// that hang cause no event.
+func TestFailedMemberIsLookedAtAgain(t *testing.T) {
+	job := aJob(t, "join")
+	for name, fails := range map[string]func(*corev1.Pod){"failed": ended(9, 10*time.Second, ""), "rejected": rejected(10 * time.Second)} {
+		b := aBuilder(job)
+		places, surplus := observe(b.slots, []*corev1.Pod{aPod(job, net0), aPod(job, net1, fails), aPod(job, net2)}, b.attempt, now())
+		require.Equal(t, settleFor-10*time.Second, plan(job, places, surplus, now()).look, name)
+	}
+}
