@@ -81,7 +81,7 @@ func TestEveryPackageIsDocumented(t *testing.T) {
 }
 
 // mostController is the limit for the controller's hand-written lines, without blank lines, comments and imports.
-const mostController = 2100
+const mostController = 2300
 
 // TestTheControllerIsThin counts lines of the controller. If MUSTER_OUT is set, it records the counts as figures
 // there.
