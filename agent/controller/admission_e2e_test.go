@@ -47,7 +47,7 @@ func policy(t *testing.T, c client.Client, namespace string) {
 }
 
 // TestAccountsOfTheTemplates checks that a user who may create LaunchJobs but no pods cannot name
-// an account that they may not use, and that a job with an account can be deleted in the foreground.
+// an account that they may not use. A job with an account can be deleted in the foreground.
 func TestAccountsOfTheTemplates(t *testing.T) {
 	c, _, key := newWorld(t)
 	policy(t, c, key.Namespace)

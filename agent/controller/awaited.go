@@ -9,10 +9,9 @@ import (
 	"github.com/musterhq/muster/agent/retry"
 )
 
-// awaited returns which failed members of a job without a launcher the others wait for: those whose
-// container died while the group ran, or never ran, if the job restarts for that. Members that the agent
-// ends all end together, so a member that is still running after quietFor waits for the pods of the
-// others. If any member has ended for good, the group has, and nobody is awaited.
+// awaited returns which failed members of a job without a launcher the others wait for. Their container
+// died while the group ran, or never ran, and the job restarts for that. Members that the agent ends all
+// end together. So a member that is still running after quietFor waits for the pods of the others. If any member has ended for good, the group has, and nobody is awaited.
 func awaited(job *v1alpha1.LaunchJob, places []place) func(p *place) bool {
 	none := func(*place) bool { return false }
 	if maxRestarts(job) == 0 || job.Spec.Launcher != nil {

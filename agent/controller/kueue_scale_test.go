@@ -28,8 +28,8 @@ func (s *story) reclaimed(name string) string {
 	return strings.Join(all, ", ")
 }
 
-// TestScaledDownWithoutSlices checks that a job gives the quota of pods back that it was scaled down by, when they are
-// gone, and asks for them anew only in another admission.
+// TestScaledDownWithoutSlices checks that a job which was scaled down gives back the quota of the surplus pods when they
+// are gone. It asks for that quota again only in another admission.
 func TestScaledDownWithoutSlices(t *testing.T) {
 	s := queuedStory(t, 0, false)
 	queuedJob(s, elastic(nil))

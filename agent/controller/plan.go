@@ -93,9 +93,9 @@ func spent(job *v1alpha1.LaunchJob, launcher place) bool {
 }
 
 // ended handles a worker whose container has ended before the launcher's, or a member that the others
-// wait for. If the launcher's end is
-// not known yet, or if the launcher is to be replaced, it waits. Otherwise it replaces the worker,
-// as often as the user allows; workers that fail together count once. A worker that its launcher has given up is replaced at once.
+// wait for. If the launcher's end is not known yet, or if the launcher is to be replaced, it waits.
+// Otherwise it replaces the worker, as often as the user allows. Workers that fail together count once.
+// A worker that its launcher has given up is replaced at once.
 func (s *steps) ended(job *v1alpha1.LaunchJob, p *place, launcher place, now time.Time) {
 	if p.code == names.ExitReplaced { // its launcher waits for another pod, and counts restarts itself
 		s.replace(job, p, false, now)

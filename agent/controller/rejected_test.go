@@ -31,7 +31,7 @@ func initFailed(ago time.Duration) func(*corev1.Pod) {
 }
 
 // TestFailedBeforeItRan checks that a worker whose pod fails before its own container runs is replaced
-// like any failed worker, and that it ends a job without a launcher like any failed member.
+// like any failed worker. Without a launcher, it ends the job like any failed member.
 func TestFailedBeforeItRan(t *testing.T) {
 	mpi, join := aJob(t, "mpi"), aJob(t, "join")
 	for why, fails := range map[string]func(time.Duration) func(*corev1.Pod){"Error": rejected, "Init": initFailed} {

@@ -56,7 +56,7 @@ func bounded(list []v1alpha1.Replaced, places []place) []v1alpha1.Replaced {
 }
 
 // known reports whether a pod failed together with one that counts already: in this reconcile, or in an
-// earlier one. A pod that was created after that one was replaced has failed anew.
+// earlier one. A pod that was created after that one was replaced is another failure.
 func (s *steps) known(job *v1alpha1.LaunchJob, p *place) bool {
 	near := func(r v1alpha1.Replaced) bool {
 		return !r.FailedAt.IsZero() && p.ended.Sub(r.FailedAt.Time).Abs() < together

@@ -107,7 +107,7 @@ func TestWorkersThatFailTogether(t *testing.T) {
 	require.Equal(t, 4, f.left())
 	require.EqualValues(t, 1, f.job.Status.Replacements)
 
-	// A replacement that fails has failed anew, however soon.
+	// A replacement that fails is another failure, however soon.
 	f.fails(45*time.Second, 0)
 	f.settle(62 * time.Second)
 	require.Equal(t, 3, f.left(), "no restart is left")

@@ -7,10 +7,11 @@ import (
 )
 
 const (
-	// mostOpening is how many sessions may be unconfirmed at once. Ten thousand that are opened together fill the
-	// memory of a launcher with records that wait to be sent.
+	// mostOpening is how many sessions may be unconfirmed at once. Ten thousand that are opened together
+	// fill the memory of a launcher with records that wait to be sent.
 	mostOpening = 512
-	// openingTime is how long sessions count as unconfirmed, so that workers without an answer do not delay the others.
+	// openingTime is how long sessions count as unconfirmed, so that workers without an answer do not
+	// delay the others.
 	openingTime = time.Second
 )
 

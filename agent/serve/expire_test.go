@@ -19,8 +19,8 @@ func anMPIJob(t *testing.T) (kind, *unstructured.Unstructured) {
 	return k, o
 }
 
-// TestFinishedMPIJobRunsOnce checks that the LaunchJob of an MPIJob v2beta1 is deleted after its time to live, that the
-// MPIJob has the end before that, and that it is not run again.
+// TestFinishedMPIJobRunsOnce checks that the LaunchJob of an MPIJob v2beta1 is deleted after its time to live. The
+// MPIJob has the end before that, and is not run again.
 func TestFinishedMPIJobRunsOnce(t *testing.T) {
 	for _, ttl := range []int64{0, 3600} {
 		k, o := anMPIJob(t)

@@ -244,8 +244,8 @@ func TestReclaim(t *testing.T) {
 	}
 }
 
-// TestGivenBack checks how many pods an elastic job without slices gives back and may have, also if Kueue has admitted
-// fewer than it asked for: reclaimed pods are subtracted from those asked for.
+// TestGivenBack checks how many pods an elastic job without slices gives back and may have. Reclaimed pods are
+// subtracted from those asked for, also if Kueue has admitted fewer.
 func TestGivenBack(t *testing.T) {
 	scalable := func(workers int) Request {
 		r := request(workers)
