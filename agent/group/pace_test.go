@@ -27,7 +27,7 @@ type crowded struct {
 
 func (c *crowd) Open(ctx context.Context, id string, spec wire.Spec, stdout, stderr io.Writer) (Session, error) {
 	s := &crowded{stage: newStage(act{term: 2 * openingTime})}
-	if _, err := s.stage.Open(ctx, id, spec, stdout, stderr); err != nil {
+	if _, err := s.Open(ctx, id, spec, stdout, stderr); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()

@@ -53,8 +53,8 @@ func TestAFileThatHangsDelaysOnlyItsStart(t *testing.T) {
 			require.NoError(t, other.Signal(syscall.SIGKILL))
 			require.Equal(t, 137, other.Status().Code)
 			select {
-			case <-started:
-				t.Fatal("the start did not wait, or everything else waited for it")
+			case err := <-started:
+				t.Fatalf("the start did not wait, or everything else waited for it: %v", err)
 			default:
 			}
 			_, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
