@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/phrase"
 )
 
 // Fakes returns how many fake workers to start, spares included.
@@ -25,7 +26,7 @@ func (c Config) validateSpares() error {
 	case c.IsFake() && c.Fakes() > maxFake:
 		return failure.Usage("start fewer workers", "--fake=%d and --spares=%d are too many workers for one machine", c.Fake, c.Spares)
 	case !c.IsFake() && len(c.Pods) > 0 && len(c.Pods) < c.Workers+c.Spares:
-		return failure.Usage("name the pods of the spares too", "--pods names %d workers, but the run needs %d and %d spares: %s", len(c.Pods), c.Workers, c.Spares, strings.Join(c.Pods, ","))
+		return failure.Usage("name the pods of the spares too", "--pods names %s, but the run needs %d and %d spares: %s", phrase.Count(len(c.Pods), "worker"), c.Workers, c.Spares, strings.Join(c.Pods, ","))
 	}
 	return nil
 }
