@@ -33,8 +33,8 @@ func room(job *v1alpha1.LaunchJob, places []place) int {
 	return n
 }
 
-// bounded removes the oldest pods from a list that is too long: first those that neither exist nor count
-// against maxRestarts, then those that do not exist.
+// bounded removes the oldest pods from a list that is too long. Pods that still exist stay. Pods that
+// count against maxRestarts are removed last.
 func bounded(list []v1alpha1.Replaced, places []place) []v1alpha1.Replaced {
 	exist := map[string]bool{}
 	for _, p := range places {

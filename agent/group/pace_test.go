@@ -134,7 +134,7 @@ func TestWaitingProcessesAreNotStartedAtTheEnd(t *testing.T) {
 				require.True(t, r.Stopped)
 				require.Empty(t, r.Left)
 				require.Equal(t, mostOpening, c.count())
-				require.Equal(t, mostOpening, ends, "of those that were started")
+				require.Equal(t, mostOpening, ends, "only started processes end")
 				require.Less(t, time.Since(started), 10*time.Second)
 			})
 		})

@@ -71,7 +71,7 @@ func TestRules(t *testing.T) {
 			want: []string{"10 no progress on rank 0: the number of expect 'step (\\d+)' has not grown beyond 1 for 10 s; the last matching line (rank 0, 10 s ago): step 1",
 				"15 no progress on rank 1: the number of expect 'step (\\d+)' has not grown beyond 1 for 10 s; the last matching line (rank 1, 10 s ago): step 1",
 				"25 progress again on rank 0 and 1 more rank: expect 'step (\\d+)' matched a line of rank 0: step 3"}},
-		"by rank: those that stalled have ended": {rules: []Rule{byRank}, ranks: 3, events: together(every(0, 60, 5, 0, 1, "step "), []event{{at: 12, rank: 1, do: "ended"}, {at: 14, rank: 2, do: "ended"}}),
+		"by rank: the stalled ranks have ended": {rules: []Rule{byRank}, ranks: 3, events: together(every(0, 60, 5, 0, 1, "step "), []event{{at: 12, rank: 1, do: "ended"}, {at: 14, rank: 2, do: "ended"}}),
 			want: []string{"10 no progress on rank 1 and 1 more rank: no line has matched expect 'step (\\d+)' in the first 10 s", "14 progress again: rank 1 and 1 more rank have ended; expect 'step (\\d+)' holds for the others"}},
 		"by rank: the one that stalled has ended": {rules: []Rule{byRank}, ranks: 2, events: together(every(0, 60, 5, 0, 1, "step "), []event{{at: 12, rank: 1, do: "ended"}}),
 			want: []string{"10 no progress on rank 1: no line has matched expect 'step (\\d+)' in the first 10 s", "12 progress again: rank 1 has ended; expect 'step (\\d+)' holds for the others"}},
