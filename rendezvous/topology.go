@@ -55,7 +55,10 @@ func SeatsByTopology(workers []Worker, keys []string) []Worker {
 
 // nest groups workers. A group comes where its first worker comes.
 func nest(workers []Worker, keys []string) {
-	if len(workers) < 2 || len(keys) == 0 {
+	for len(keys) > 0 && isOneGroup(workers, keys[0]) {
+		keys = keys[1:]
+	}
+	if len(keys) == 0 {
 		return
 	}
 	place := map[string]int{}
@@ -74,6 +77,16 @@ func nest(workers []Worker, keys []string) {
 		nest(group, keys[1:])
 		at += copy(workers[at:], group)
 	}
+}
+
+// isOneGroup reports whether all workers have the same value for a key.
+func isOneGroup(workers []Worker, key string) bool {
+	for i := range workers {
+		if workers[i].Topology(key) != workers[0].Topology(key) {
+			return false
+		}
+	}
+	return true
 }
 
 // Topology returns the value of a topology key for the worker's node, or "" if it is not known. A
