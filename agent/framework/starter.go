@@ -52,24 +52,31 @@ func withoutInterpreter(argv []string) []string {
 	return argv
 }
 
-// StartsRanksOnce reports whether a command starts ranks on its own machine and never restarts
-// them: torchrun or accelerate without restarts, directly or in a script. Such a command succeeds
-// only if all of its ranks do. env is K=V; read is as for [Below].
-func StartsRanksOnce(argv []string, read func(path string) string, env []string) bool {
+// StartsRanksOnce reports whether a command starts ranks on its own machine and its arguments do not
+// have them restarted: torchrun or accelerate, directly or in a script. Unless the environment has
+// them restarted ([RestartsRanks]), such a command succeeds only if all of its ranks do. read is as
+// for [Below].
+func StartsRanksOnce(argv []string, read func(path string) string) bool {
 	words := argv
 	if recognise(argv).launcher == "" {
 		words = Below(argv, read)
 	}
 	switch recognise(words).launcher {
 	case byTorchrun, byAccelerate:
+		return !has(words, "--max-restarts", "--max_restarts")
 	default:
 		return false
 	}
+}
+
+// RestartsRanks reports whether torchrun restarts ranks because of its environment, K=V. The last
+// assignment of a name counts.
+func RestartsRanks(env []string) bool {
 	restarts := ""
 	for _, kv := range env {
 		if value, ok := strings.CutPrefix(kv, "PET_MAX_RESTARTS="); ok {
 			restarts = value
 		}
 	}
-	return (restarts == "" || restarts == "0") && !has(words, "--max-restarts", "--max_restarts")
+	return restarts != "" && restarts != "0"
 }

@@ -194,12 +194,14 @@ func (r *runner) processes(a *attempt, out, complaints io.Writer) ([]group.Proce
 	}
 	var processes []group.Process
 	known, twice := plan.Assigned{}, plan.Packed{}
+	once := ranksOnce{framework.Scripts(r.cfg.Chdir), map[string]bool{}}
 	a.process = func(p plan.Process) (m group.Process, err error) {
 		worker := a.plan.Hosts[p.Worker].Name
 		m = group.Process{Label: p.Label, Worker: worker, Role: p.Role, Opener: way{r.links.LinkOf(worker), r.tally, a.hang, p.Label}, Part: p.Part, After: p.After,
 			Spec: wire.Spec{Argv: p.Argv, Dir: r.cfg.Chdir, EndsOnFailure: true, GatherMillis: plan.GatherMillis(len(a.plan.Processes))}}
-		m.Spec.JudgesRanks = r.cfg.Exit != verdict.ExitCommand && framework.StartsRanksOnce(p.Argv, framework.Scripts(r.cfg.Chdir), slices.Concat(a.made.UserEnvOn(worker), r.cfg.Env, p.Environment(r.cfg)))
-		if m.Spec.Env, m.Spec.Packed, err = twice.Apart(p.EnvironmentOf(r.cfg, known), len(r.cfg.Env)); err != nil {
+		m.Spec.JudgesRanks = r.cfg.Exit != verdict.ExitCommand && once.of(p.Argv) &&
+			!framework.RestartsRanks(slices.Concat(a.made.UserEnvOn(worker), p.Environment(r.cfg, known)))
+		if m.Spec.Env, m.Spec.Packed, err = twice.Apart(p.Environment(r.cfg, known), len(r.cfg.Env)); err != nil {
 			return m, err
 		}
 		if m.Stdout, m.Stderr, err = r.streamsOf(a, p, printer); err != nil {

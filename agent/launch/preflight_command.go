@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/preflight"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/wire"
@@ -85,7 +86,7 @@ func (r *runner) groupCheck(a *attempt) func(context.Context) check.Finding {
 			out := &preflight.Tail{}
 			outputs = append(outputs, out)
 			all = append(all, group.Process{Label: p.Label, Worker: worker, Role: p.Role, Opener: untallied{r.links.LinkOf(worker)}, Part: p.Part, After: p.After, Stdout: out, Stderr: out,
-				Spec: wire.Spec{Argv: p.Argv, Env: p.Environment(r.cfg), Dir: r.cfg.Chdir, EndsOnFailure: true}})
+				Spec: wire.Spec{Argv: p.Argv, Env: p.Environment(r.cfg, plan.Assigned{}), Dir: r.cfg.Chdir, EndsOnFailure: true}})
 		}
 		ended := map[int]bool{}
 		result := group.New(group.Config{Processes: all, Grace: checkGrace, FailGrace: checkGrace, OnEnd: func(e group.End, _ bool) {

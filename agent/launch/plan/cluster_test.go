@@ -125,14 +125,14 @@ func TestProcesses(t *testing.T) {
 	last := plan.Processes[3]
 	require.Equal(t, "rank 3", last.Label)
 	require.Equal(t, 1, last.Worker)
-	env := last.Environment(s.Config)
+	env := last.Environment(s.Config, Assigned{})
 	require.Contains(t, env, "RANK=3")
 	require.Contains(t, env, "MUSTER_ATTEMPT=0")
 	require.Contains(t, env, "GLOO_SOCKET_IFNAME=eth0")
 	require.Contains(t, env, "WORLD_SIZE=9")
 	require.NotContains(t, env, "WORLD_SIZE=4")
 	require.NotContains(t, env, "LOCAL_RANK=1", "the value of the pod takes precedence")
-	require.Contains(t, plan.Processes[1].Environment(s.Config), "LOCAL_RANK=1")
+	require.Contains(t, plan.Processes[1].Environment(s.Config, Assigned{}), "LOCAL_RANK=1")
 	require.Len(t, plan.Warnings, 3, "one warning for each name: %q", plan.Warnings)
 	require.Contains(t, strings.Join(plan.Warnings, "\n"), `MASTER_ADDR="mine" is set and kept in place of "10.0.0.1"`)
 
@@ -154,8 +154,8 @@ func TestSettleWithFiles(t *testing.T) {
 	require.Equal(t, []string{"PYTHONPATH"}, p.Extended())
 	warnings := p.SettleProcesses(config.Config{}, [][]string{{"PYTHONPATH=/image"}, nil}, []string{"/a", "/b"})
 	require.Empty(t, warnings)
-	require.Equal(t, []string{"PYTHONPATH=/a:/image"}, p.Processes[0].Environment(config.Config{}))
-	require.Equal(t, []string{"PYTHONPATH=/b", "CONF=/b/x.json"}, p.Processes[1].Environment(config.Config{}))
+	require.Equal(t, []string{"PYTHONPATH=/a:/image"}, p.Processes[0].Environment(config.Config{}, Assigned{}))
+	require.Equal(t, []string{"PYTHONPATH=/b", "CONF=/b/x.json"}, p.Processes[1].Environment(config.Config{}, Assigned{}))
 }
 
 // TestRequiredRDMAMakesNCCLPrint checks that --require-rdma makes NCCL name its network, on the workers
@@ -167,12 +167,12 @@ func TestRequiredRDMAMakesNCCLPrint(t *testing.T) {
 		require.NoError(t, err)
 		set, _ := p.Merge(nil)
 		if len(p.Processes) > 0 {
-			set = p.Processes[1].Environment(cfg)
+			set = p.Processes[1].Environment(cfg, Assigned{})
 		}
 		require.Contains(t, set, "NCCL_DEBUG=INFO", framework)
 		cfg.RequireRDMA = false
 		if p, err = Make(podsOf(cfg, "", "")); len(p.Processes) > 0 {
-			set = p.Processes[1].Environment(cfg)
+			set = p.Processes[1].Environment(cfg, Assigned{})
 		} else {
 			set, _ = p.Merge(nil)
 		}
@@ -182,6 +182,6 @@ func TestRequiredRDMAMakesNCCLPrint(t *testing.T) {
 	cfg := config.Config{Command: []string{"./a"}, Launching: config.Launching{Framework: "plain", RequireRDMA: true, Env: []string{"NCCL_DEBUG=WARN"}}}
 	p, err := Make(podsOf(cfg, "", ""))
 	require.NoError(t, err)
-	require.NotContains(t, p.Processes[0].Environment(cfg), "NCCL_DEBUG=INFO")
+	require.NotContains(t, p.Processes[0].Environment(cfg, Assigned{}), "NCCL_DEBUG=INFO")
 	require.Contains(t, strings.Join(p.Warnings, ""), `NCCL_DEBUG="WARN" is set and kept in place of "INFO"`)
 }

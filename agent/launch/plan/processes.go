@@ -92,16 +92,12 @@ func (p Plan) SettleProcesses(cfg config.Config, user [][]string, dirs []string)
 	return warnings
 }
 
-// Environment returns what a process's session adds to its worker's environment.
-func (p Process) Environment(cfg config.Config) []string {
-	return p.EnvironmentOf(cfg, Assigned{})
-}
-
 // Assigned holds the assignments of variables that processes share, so that each is in memory once.
 type Assigned map[*framework.Var]string
 
-// EnvironmentOf is Environment, but takes shared assignments from known and adds new ones to it.
-func (p Process) EnvironmentOf(cfg config.Config, known Assigned) []string {
+// Environment returns what a process's session adds to its worker's environment. It takes shared
+// assignments from known and adds new ones to it.
+func (p Process) Environment(cfg config.Config, known Assigned) []string {
 	env := append(make([]string, 0, len(cfg.Env)+len(p.Vars)), cfg.Env...)
 	for _, v := range p.Vars {
 		if known[v] == "" {

@@ -15,8 +15,8 @@ func TestSharedAssignments(t *testing.T) {
 	cfg := config.Config{Launching: config.Launching{Env: []string{"A=1"}}}
 	addresses := framework.Var{Name: "ADDRESSES", Value: "10.0.0.1,10.0.0.2"}
 	vars, known := shared{}, Assigned{}
-	first := Process{Vars: vars.all([]framework.Var{addresses, {Name: "RANK", Value: "0"}})}.EnvironmentOf(cfg, known)
-	second := Process{Vars: vars.all([]framework.Var{addresses}, []framework.Var{{Name: "RANK", Value: "1"}, {Name: "EMPTY"}})}.EnvironmentOf(cfg, known)
+	first := Process{Vars: vars.all([]framework.Var{addresses, {Name: "RANK", Value: "0"}})}.Environment(cfg, known)
+	second := Process{Vars: vars.all([]framework.Var{addresses}, []framework.Var{{Name: "RANK", Value: "1"}, {Name: "EMPTY"}})}.Environment(cfg, known)
 	require.Equal(t, []string{"A=1", "ADDRESSES=10.0.0.1,10.0.0.2", "RANK=0"}, first)
 	require.Equal(t, []string{"A=1", "ADDRESSES=10.0.0.1,10.0.0.2", "RANK=1", "EMPTY="}, second)
 	require.Same(t, unsafe.StringData(first[1]), unsafe.StringData(second[1])) //nolint:gosec // G103: only the addresses are compared

@@ -34,7 +34,7 @@ func TestProgramsGetTheTraceOfTheAttempt(t *testing.T) {
 
 	p, err = Make(situation("plain", func(*Situation) {}))
 	require.NoError(t, err)
-	require.Subset(t, p.Processes[0].Environment(config.Config{}), want)
+	require.Subset(t, p.Processes[0].Environment(config.Config{}, Assigned{}), want)
 	require.Equal(t, want, p.Trace(), "for agent rsh beside a group")
 
 	// The user's own context, by --env or in the pod, stays without a warning.
@@ -43,11 +43,11 @@ func TestProgramsGetTheTraceOfTheAttempt(t *testing.T) {
 	require.Empty(t, p.Trace())
 	p, err = Make(situation("plain", func(s *Situation) { s.Ranked[0].Env = caller }))
 	require.NoError(t, err)
-	require.False(t, slices.ContainsFunc(p.Processes[0].Environment(config.Config{}), isTrace))
+	require.False(t, slices.ContainsFunc(p.Processes[0].Environment(config.Config{}, Assigned{}), isTrace))
 	require.Empty(t, p.Warnings)
 
 	// Without a trace there is no variable.
 	p, err = Make(situation("plain", func(s *Situation) { s.Trace = tracecontext.Context{} }))
 	require.NoError(t, err)
-	require.False(t, slices.ContainsFunc(p.Processes[0].Environment(config.Config{}), isTrace))
+	require.False(t, slices.ContainsFunc(p.Processes[0].Environment(config.Config{}, Assigned{}), isTrace))
 }

@@ -24,7 +24,7 @@ func printProcesses(w io.Writer, cfg config.Config, planned plan.Plan) {
 		if cfg.Chdir != "" {
 			words = append(words, "-C", phrase.Quote(cfg.Chdir))
 		}
-		for _, kv := range p.Environment(cfg) {
+		for _, kv := range p.Environment(cfg, plan.Assigned{}) {
 			name, value, _ := strings.Cut(kv, "=")
 			words = append(words, name+"="+shownValue(framework.Var{Name: name, Value: value}))
 		}
