@@ -317,6 +317,14 @@ func (l *Links) Dismiss(w rendezvous.Worker, cause error) {
 // for us, and then ends.
 const leavingWait = 3 * time.Second
 
+// mostEnding is how many workers may stop at once. If they take longer than endingTime, as many more
+// are told. Ten thousand that are told together fill the memory of a launcher with records that wait
+// to be sent.
+const (
+	mostEnding = 512
+	endingTime = 250 * time.Millisecond
+)
+
 // End tells every worker that the job is over. It waits until each has confirmed, is lost, or ctx
 // has ended. It does not wait for silent workers, and only leavingWait for workers that stop
 // anyway. Errors name the workers that could not be told.
@@ -327,11 +335,20 @@ func (l *Links) End(ctx context.Context, keep bool, grace time.Duration, silent 
 	if !keep {
 		l.endRecord()
 	}
+	ending := make(chan struct{}, mostEnding)
 	for name, s := range l.Standings() {
 		if s.Err != nil || !s.State.Linked || silent[name] {
 			continue // lost, or never ours to end
 		}
+		select {
+		case ending <- struct{}{}:
+		case <-time.After(endingTime):
+			ending = make(chan struct{}, mostEnding)
+			ending <- struct{}{}
+		}
+		turn := ending
 		group.Go(func() error {
+			defer func() { <-turn }()
 			ctx, stops := ctx, leaving(name)
 			if stops {
 				var cancel context.CancelFunc
