@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/controller/exclude"
 	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/rendezvous"
 )
 
 // steps are the changes that one Reconcile makes to the pods.
@@ -148,6 +149,8 @@ func (s *steps) note(job *v1alpha1.LaunchJob, p *place, now time.Time) bool {
 		why = "its launcher asked for another pod"
 	case why == "" && p.stage == forgotten:
 		why = "deleted, but its node does not confirm it"
+	case why == "" && p.stage == done && !p.began():
+		why = cmp.Or(rendezvous.Explain(p.pod, p.container, now).Brief, "its container never ran")
 	case why == "":
 		why = fmt.Sprintf("ended with %d", p.code)
 	}

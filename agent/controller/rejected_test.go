@@ -34,13 +34,20 @@ func initFailed(ago time.Duration) func(*corev1.Pod) {
 // like any failed worker. Without a launcher, it ends the job like any failed member.
 func TestFailedBeforeItRan(t *testing.T) {
 	mpi, join := aJob(t, "mpi"), aJob(t, "join")
-	for why, fails := range map[string]func(time.Duration) func(*corev1.Pod){"Error": rejected, "Init": initFailed} {
+	for why, row := range map[string]struct {
+		fails func(ago time.Duration) func(*corev1.Pod)
+		brief string
+	}{
+		"Error": {rejected, "OutOfcpu: Pod was rejected: Node didn't have enough resource: cpu"},
+		"Init":  {initFailed, "Init: container data: Error: exit code 1"},
+	} {
 		t.Run(why, func(t *testing.T) {
+			fails := row.fails
 			worker := func(ago time.Duration) outcome {
 				return look(mpi, aPod(mpi, "pi-launcher"), aPod(mpi, "pi-worker-0"), aPod(mpi, "pi-worker-1", fails(ago)))
 			}
 			require.Equal(t, outcome{phase: "Waiting", reason: why}, worker(time.Second))
-			require.Equal(t, outcome{record: []string{"pi-worker-1: ended with 76"}, phase: "Waiting", reason: why}, worker(time.Minute))
+			require.Equal(t, outcome{record: []string{"pi-worker-1: " + row.brief}, phase: "Waiting", reason: why}, worker(time.Minute))
 			member := func(ago time.Duration) outcome {
 				return look(join, aPod(join, "net-master-0"), aPod(join, "net-worker-0", fails(ago)), aPod(join, "net-worker-1"))
 			}
