@@ -99,6 +99,7 @@ func (s elastic) review(now time.Time) (changed bool) {
 		r.lost, r.whose = now, loss.Worker.Name
 	}
 	if !c.None() {
+		s.takePart(c)
 		why := s.change(c)
 		s.tell(c) // a reader of this line may use a joined worker at once
 		switch {
@@ -109,6 +110,14 @@ func (s elastic) review(now time.Time) (changed bool) {
 		}
 	}
 	return s.tooFew(now) || changed
+}
+
+// takePart records who takes part after a change. A worker that is there again is no longer taken away.
+func (s elastic) takePart(c rendezvous.Change) {
+	s.started = s.roster.Workforce.All()
+	for _, w := range slices.Concat(c.Joined, c.Back) {
+		delete(s.takenBy, w.Name)
+	}
 }
 
 // change announces a change of the workers. It returns why the attempt has to restart, or "" if it

@@ -1,0 +1,83 @@
+//go:build linux
+
+package supervise
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/fleet"
+	"github.com/musterhq/muster/agent/launch/tally"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// pool is the pods of an elastic run, and the supervisor of an attempt that started with the first.
+type pool struct {
+	*Supervisor
+	pods  []*corev1.Pod
+	ready []rendezvous.Worker
+}
+
+// member returns a worker of a pool, and its pod, which runs on a node of the same number.
+func member(number string) (rendezvous.Worker, *corev1.Pod) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "w-" + number, UID: "u"}, Spec: corev1.PodSpec{NodeName: "n-" + number, Containers: []corev1.Container{{Name: "main"}}}}
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	return rendezvous.Worker{Name: pod.Name, UID: "u", Node: pod.Spec.NodeName, Container: "main"}, pod
+}
+
+// newPool returns a pool whose attempt has started with worker w-0. needed means that its command does
+// not survive the loss of a worker.
+func newPool(needed bool) *pool {
+	w, pod := member("0")
+	p := &pool{pods: []*corev1.Pod{pod}, ready: []rendezvous.Worker{w}}
+	p.Supervisor = New(Config{Links: &fleet.Links{}, Tally: tally.New(), Voice: &console.Voice{Out: io.Discard}, Workers: p.ready})
+	r := &Roster{Workforce: rendezvous.Workforce{Least: 1, Most: 4}, Absent: NewAbsent(), Needed: needed, Takes: needed,
+		Hear: func(rendezvous.Snapshot) {}, Changed: func(rendezvous.Change, bool) {}, Ready: func() []rendezvous.Worker { return p.ready }}
+	r.Workforce.Look(p.ready, nil)
+	p.Enroll(r)
+	return p
+}
+
+// join lets a worker join, and returns its pod.
+func (p *pool) join(number string) *corev1.Pod {
+	w, pod := member(number)
+	p.ready, p.pods = append(p.ready, w), append(p.pods, pod)
+	p.see()
+	return pod
+}
+
+// see shows the pods as they are now to the supervisor.
+func (p *pool) see() { p.onPods(rendezvous.Snapshot{At: time.Now(), Pods: p.pods}, time.Now()) }
+
+// drained begins to drain the node of a pod.
+func drained(pod *corev1.Pod) {
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting"})
+}
+
+// TestAWorkerThatJoined checks that a worker which joined an elastic run is known as well as those with
+// which the run started.
+func TestAWorkerThatJoined(t *testing.T) {
+	p := newPool(true)
+	pod := p.join("1")
+	require.Equal(t, "n-1", p.nodeOf("w-1"))
+	require.False(t, p.Leaving())
+	drained(pod)
+	p.see()
+	require.True(t, p.Leaving(), "the other ranks get the whole grace to save")
+	require.Equal(t, "will be removed from node n-1: Eviction API: evicting", p.GoneBy("w-1"))
+	p.NotePreempted()
+	require.True(t, p.tally.IsLeaving("w-1"))
+	p.ready, p.pods = p.ready[:1], p.pods[:1] // it has ended
+	p.see()
+	require.False(t, p.Leaving())
+	require.Equal(t, "will be removed from node n-1: Eviction API: evicting", p.GoneBy("w-1"))
+	p.join("1")
+	require.Empty(t, p.GoneBy("w-1"), "nothing takes away a worker that is there again")
+}
