@@ -21,7 +21,7 @@ const (
 	// mostOwn is how often a worker may end by itself, by an OOM kill or a crash of its container,
 	// before it is no longer accepted.
 	mostOwn = 3
-	// afterLoss is how long a group that lost a worker may take to fail because of that. torchrun
+	// afterLoss is how long a command that lost a worker may take to fail because of that. torchrun
 	// notices a silent peer after 15 s, and then retries by itself.
 	afterLoss = 3 * time.Minute
 )
@@ -41,17 +41,17 @@ type Roster struct {
 	Takes   bool    // but it accepts a worker that joins
 	Absent  *Absent // workers that have left
 
-	fault bool            // a needed worker ended by itself: that decides the verdict, whatever other workers do
-	left  map[string]bool // by worker: it was dismissed in this attempt
-	lost  time.Time       // when a worker was last taken away
-	whose string          // the name of that worker
-	short time.Time       // since when there are too few workers; zero: there are enough
-	late  string          // says that there were too few workers for too long; "": there were not
+	fault bool                 // a needed worker ended by itself: that decides the verdict, whatever other workers do
+	left  map[string]time.Time // by worker: when it was dismissed, or began to leave, in this attempt
+	lost  time.Time            // when a worker was last taken away
+	whose string               // the name of that worker
+	short time.Time            // since when there are too few workers; zero: there are enough
+	late  string               // says that there were too few workers for too long; "": there were not
 }
 
 // Enroll lets workers join and leave while the command runs.
 func (s *Supervisor) Enroll(r *Roster) {
-	r.left = map[string]bool{}
+	r.left = map[string]time.Time{}
 	s.membership = elastic{s, r}
 }
 
@@ -96,7 +96,7 @@ func (s elastic) review(now time.Time) (changed bool) {
 		changed = s.dismiss(loss, now) || changed
 	}
 	for _, loss := range c.Leaving {
-		r.lost, r.whose = now, loss.Worker.Name
+		r.lost, r.whose, r.left[loss.Worker.Name] = now, loss.Worker.Name, now
 	}
 	if !c.None() {
 		s.takePart(c)
@@ -187,7 +187,7 @@ func (s elastic) losses(now time.Time) []rendezvous.Loss {
 func (s elastic) dismiss(loss rendezvous.Loss, now time.Time) (changed bool) {
 	name := loss.Worker.Name
 	delete(s.unsure, name)
-	s.roster.left[name] = true
+	s.roster.left[name] = now
 	s.roster.Absent.note(loss.Worker)
 	s.links.Dismiss(loss.Worker, errors.New(causeIn(loss.Reason)))
 	if taken(loss.Reason) || !s.roster.Needed { // otherwise lose records it
@@ -267,6 +267,11 @@ func (s elastic) pardon(e *verdict.Evidence) {
 	}
 	if !s.roster.Needed {
 		e.Launches, e.Starters = nil, nil // the exit code of a command that survives losses counts
+		survived := func(worker string) bool {
+			at, left := s.roster.left[worker]
+			return left && time.Since(at) >= afterLoss
+		}
+		e.Leaving, e.Starved = slices.DeleteFunc(e.Leaving, survived), slices.DeleteFunc(e.Starved, survived)
 	}
 	e.Bad = slices.DeleteFunc(e.Bad, func(b verdict.BadSession) bool { return away[b.Worker] })
 	e.Cut = slices.DeleteFunc(e.Cut, func(c verdict.Cut) bool { return away[c.Worker] })

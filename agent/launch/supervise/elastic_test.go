@@ -5,6 +5,7 @@ package supervise
 import (
 	"io"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -14,6 +15,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/tally"
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/rendezvous"
 )
 
@@ -80,4 +82,36 @@ func TestAWorkerThatJoined(t *testing.T) {
 	require.Equal(t, "will be removed from node n-1: Eviction API: evicting", p.GoneBy("w-1"))
 	p.join("1")
 	require.Empty(t, p.GoneBy("w-1"), "nothing takes away a worker that is there again")
+}
+
+// TestADepartureThatWasSurvived checks that a command which failed long after a worker had left did not
+// fail because of that. One that failed soon after may have.
+func TestADepartureThatWasSurvived(t *testing.T) {
+	for name, row := range map[string]struct {
+		after time.Duration // from the departure to the failure
+		want  []string
+	}{
+		"soon": {time.Minute, []string{"w-1"}},
+		"late": {time.Hour, []string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPool(false)
+				pod := p.join("1")
+				drained(pod)
+				p.see()
+				p.tally.Preempt("w-1") // its ranks say so
+				p.tally.Starve("w-1")
+				p.ready, p.pods = p.ready[:1], p.pods[:1]
+				p.see()
+				time.Sleep(row.after)
+				p.NotePreempted()
+				var e verdict.Evidence
+				p.tally.Testify(&e)
+				p.Pardon(&e)
+				require.Equal(t, row.want, e.Leaving)
+				require.Equal(t, row.want, e.Starved)
+			})
+		})
+	}
 }
