@@ -31,57 +31,46 @@ func isLeaving(r rendezvous.Reason) bool {
 	return slices.Contains([]rendezvous.Code{rendezvous.Preempted, rendezvous.Evicted, rendezvous.Terminating}, r.Code)
 }
 
-// losses returns what the pods say about workers. It returns nil without a cluster, or before the
-// first snapshot.
-func losses(workers []rendezvous.Worker, shot rendezvous.Snapshot) []rendezvous.Loss {
-	if shot.At.IsZero() {
-		return nil
-	}
-	return rendezvous.Lost(workers, shot, time.Now())
-}
-
 // Going returns the workers that are gone according to their pods' status, or that are being taken
 // away.
 func Going(workers []rendezvous.Worker, shot rendezvous.Snapshot) map[string]bool {
 	going := map[string]bool{}
-	for _, loss := range losses(workers, shot) {
+	if shot.At.IsZero() {
+		return going // no cluster, or no snapshot yet
+	}
+	for _, loss := range rendezvous.Lost(workers, shot, time.Now()) {
 		going[loss.Worker.Name] = loss.Gone || isLeaving(loss.Reason)
 	}
 	return going
 }
 
-// noteLeaving records which workers are being taken away, and by what.
+// noteLeaving records which workers are being taken away, and by what. While the API server does not
+// answer, what it said last holds.
 func (s *Supervisor) noteLeaving() {
-	leaving := false
-	for _, loss := range losses(s.started, s.last) {
+	if s.last.At.IsZero() || s.last.Err != nil {
+		return
+	}
+	s.taken = nil
+	for _, loss := range rendezvous.Lost(s.started, s.last, time.Now()) {
 		if isLeaving(loss.Reason) {
-			leaving = true
+			s.taken = append(s.taken, loss.Worker.Name)
 			s.takenBy[loss.Worker.Name] = causeIn(loss.Reason)
 		}
 	}
-	s.leaving.Store(leaving)
+	s.leaving.Store(len(s.taken) > 0)
 }
 
 // NotePreempted records the workers whose pods are being taken away. They are the cause of current
 // failures, whichever process fails first.
 func (s *Supervisor) NotePreempted() {
-	for _, loss := range losses(s.started, s.last) {
-		if isLeaving(loss.Reason) {
-			s.tally.Preempt(loss.Worker.Name)
-		}
+	for _, worker := range s.taken {
+		s.tally.Preempt(worker)
 	}
 }
 
 // GoneBy says what takes the worker's pod away, according to its current or an earlier status. It
 // returns "" if that is unknown.
-func (s *Supervisor) GoneBy(worker string) string {
-	for _, loss := range losses(s.started, s.last) {
-		if loss.Worker.Name == worker && isLeaving(loss.Reason) {
-			return causeIn(loss.Reason)
-		}
-	}
-	return s.takenBy[worker]
-}
+func (s *Supervisor) GoneBy(worker string) string { return s.takenBy[worker] }
 
 // unexplained reports whether a worker was told to stop and the status of its pod has not explained
 // it.

@@ -28,6 +28,7 @@ const (
 func (s *Supervisor) begin() {
 	s.unsure, s.warned, s.woken = map[string]suspicion{}, map[string]bool{}, map[string]time.Time{}
 	s.illnesses, s.takenBy = map[int]*illness{}, map[string]string{}
+	s.noteLeaving()
 }
 
 // Watch returns when the command has ended, and brings it to its end if necessary. It kills the

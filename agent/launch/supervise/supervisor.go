@@ -153,6 +153,7 @@ type ailment struct {
 // doubts holds the workers that may be lost.
 type doubts struct {
 	statusWait time.Duration     // how long a pod's status may take to explain a lost link; 0: there is no status
+	taken      []string          // workers whose pods are being taken away
 	takenBy    map[string]string // by worker: what takes its pod away, or took it away
 	unsure     map[string]suspicion
 	warned     map[string]bool
