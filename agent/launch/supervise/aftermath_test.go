@@ -5,7 +5,11 @@ package supervise
 import (
 	"errors"
 	"io"
+	"os"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -41,6 +45,33 @@ func TestLoseSilent(t *testing.T) {
 			var e verdict.Evidence
 			s.tally.Testify(&e)
 			require.Equal(t, c.want, e.Lost)
+		})
+	}
+}
+
+// TestASignalDuringTheSearch checks that a worker which was told to stop, and ended the command, is the
+// cause although a signal comes before it is lost. Otherwise nothing would explain the end of the
+// command, which may even be 0.
+func TestASignalDuringTheSearch(t *testing.T) {
+	for sig, row := range map[syscall.Signal]struct {
+		took time.Duration
+		over bool
+	}{syscall.SIGTERM: {over: true}, syscall.SIGUSR1: {took: causeWait}} {
+		t.Run(sig.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				signals := make(chan os.Signal, 1)
+				s := New(Config{Tally: tally.New(), Links: &fleet.Links{}, Voice: &console.Voice{Out: io.Discard}, Signals: signals, Workers: []rendezvous.Worker{{Name: "w-0"}}})
+				s.Command, s.Group = &stubborn{}, true
+				require.True(t, s.letGo(&fleet.GoingDown{Worker: "w-0", Until: time.Now().Add(time.Minute)}, time.Now()))
+				signals <- sig
+				began := time.Now()
+				s.Aftermath(t.Context(), false)
+				require.Equal(t, row.took, time.Since(began))
+				require.Equal(t, row.over, s.Over(), "a run that was told to stop does not restart")
+				var e verdict.Evidence
+				s.tally.Testify(&e)
+				require.Equal(t, []verdict.Lost{{Worker: "w-0", Cause: "it was told to stop", Leaving: true}}, e.Lost)
+			})
 		})
 	}
 }

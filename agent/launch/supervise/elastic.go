@@ -303,8 +303,8 @@ func (s elastic) lastLook(ctx context.Context, failed bool) {
 		case sig := <-s.signals:
 			if fleet.ToldWhileWaiting(sig) != nil {
 				s.ending.onStopLate()
+				return
 			}
-			return
 		case <-ctx.Done():
 			if s.loseSilent(s.links.Standings()); s.tally.AnyLost() {
 				s.restartFor("a worker was lost")

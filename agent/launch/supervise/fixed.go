@@ -94,23 +94,30 @@ func (s fixed) lastLook(ctx context.Context, failed bool) {
 			s.onPods(shot, time.Now())
 		case <-s.links.Changed:
 			s.onLinks(time.Now())
-		case sig := <-s.signals: // told to stop while it ends anyway
-			if fleet.ToldWhileWaiting(sig) != nil {
-				s.ending.onStopLate()
+		case sig := <-s.signals:
+			if fleet.ToldWhileWaiting(sig) == nil {
+				continue // meant for the command
 			}
+			s.ending.onStopLate()
+			s.loseUnsure()
 			return
 		case <-waiting.Done():
-			for _, u := range s.unsure {
-				s.lose(u.lost)
-			}
-			if s.isGoing() {
-				s.lose(verdict.Lost{Worker: s.goingDown.Worker, Cause: "it was told to stop", Leaving: true})
-			}
+			s.loseUnsure()
 			if failed && !s.tally.AnyLost() {
 				s.loseSilent(s.links.Working())
 			}
 			return
 		}
+	}
+}
+
+// loseUnsure marks the workers as lost whose loss the pods' status has not explained in time.
+func (s fixed) loseUnsure() {
+	for _, u := range s.unsure {
+		s.lose(u.lost)
+	}
+	if s.isGoing() {
+		s.lose(verdict.Lost{Worker: s.goingDown.Worker, Cause: "it was told to stop", Leaving: true})
 	}
 }
 
