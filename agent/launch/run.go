@@ -332,17 +332,37 @@ func (r *runner) teardown(working context.Context) {
 	}
 	telling, cancel := context.WithTimeoutCause(working, longest+wait, errors.New("no answer in time"))
 	defer cancel()
-	r.wg.Go(func() { // a second signal: do not wait
-		select {
-		case sig := <-r.signals:
-			r.voice.Say("%v: not waiting for the workers", sig)
-			cancel()
-		case <-telling.Done():
-		}
-	})
+	r.wg.Go(func() { r.hurryUp(telling, cancel, longest+urgentWait) })
 	if err := r.links.End(telling, r.cfg.KeepWorkers, grace, r.silent, r.tally.IsLeaving); err != nil {
 		r.voice.Warn("%s", phrase.OneLine(err))
 		r.voice.Hint(fmt.Sprintf("a worker without contact to the launcher ends its processes after the lease (%s)", r.cfg.Lease))
+	}
+}
+
+// hurryUp calls stop when a signal tells us not to wait for the workers. A signal that comes at once is
+// the echo of what ended the run, or came before the workers could be told: it only limits the wait.
+func (r *runner) hurryUp(ctx context.Context, stop func(), limit time.Duration) {
+	began := time.Now()
+	late := time.NewTimer(limit)
+	late.Stop()
+	defer late.Stop()
+	for {
+		select {
+		case sig := <-r.signals:
+			switch {
+			case fleet.ToldWhileWaiting(sig) == nil: // meant for the command
+			case time.Since(began) < supervise.SameSignal:
+				late.Reset(limit)
+			default:
+				r.voice.Say("%v: not waiting for the workers", sig)
+				stop()
+				return
+			}
+		case <-late.C:
+			stop()
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

@@ -98,15 +98,20 @@ func (r *runner) keptHint() string {
 	return filepath.Join(filepath.Dir(export.Path(r.agent)), export.Program) + " upload " + r.kept.bucket + " " + r.kept.dir + " </dev/null copies the rest"
 }
 
-// untilSignal returns a context that ends with the next signal to the launcher. The caller must call stop.
+// untilSignal returns a context that ends with the next signal to the launcher that is not meant for the
+// command. The caller must call stop.
 func (r *runner) untilSignal() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var listening sync.WaitGroup
 	listening.Go(func() {
-		select {
-		case <-r.signals:
-			cancel()
-		case <-ctx.Done():
+		for ctx.Err() == nil {
+			select {
+			case sig := <-r.signals:
+				if fleet.ToldWhileWaiting(sig) != nil {
+					cancel()
+				}
+			case <-ctx.Done():
+			}
 		}
 	})
 	return ctx, func() { cancel(); listening.Wait() }
