@@ -9,7 +9,8 @@
 //	files           the private directory, the broker's socket, hostfiles and links; the
 //	                facts about this machine that a plan depends on
 //	parts.go        what a run over pods, over fake workers, and with elastic workers is made of
-//	run.go          the run: its fleet, its loop, and its teardown
+//	run.go          the run: its fleet, its loop, and its teardown; signals.go heeds
+//	                signals in waits that have no other reader of them
 //	fleet           the workers of a cluster or of this machine, and a link to each
 //	loop.go         runs one attempt after the other: ends.go and detail.go say how one
 //	                ended, agent/retry decides whether to restart, restart.go prepares the

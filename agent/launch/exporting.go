@@ -75,7 +75,7 @@ func (r *runner) endExport() {
 	if r.exporter == nil {
 		return
 	}
-	ctx, stop := r.untilSignal()
+	ctx, stop := r.untilSignal(context.Background())
 	defer stop()
 	r.exporter.Close(ctx)
 }

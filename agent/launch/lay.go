@@ -30,7 +30,7 @@ const mostAnswer = 1 << 20
 
 // layFiles lays the plan's files into a directory of each worker that has a process, and inserts
 // the directories into the plan. Without files it opens nothing. Search paths extend the worker's
-// own environment, which is unknown until then.
+// own environment, which is unknown until then. A signal ends it, and the run.
 func (r *runner) layFiles(ctx context.Context, planned *plan.Plan, user [][]string) error {
 	if len(planned.Files) == 0 {
 		return nil
@@ -43,7 +43,8 @@ func (r *runner) layFiles(ctx context.Context, planned *plan.Plan, user [][]stri
 	if err != nil {
 		return fmt.Errorf("lay files: %w", err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, layTime, fmt.Errorf("no answer within %s", layTime))
+	until, stop := r.untilSignal(ctx)
+	ctx, cancel := context.WithTimeoutCause(until, layTime, fmt.Errorf("no answer within %s", layTime))
 	defer cancel()
 	answers := make([]wire.LayAnswer, len(planned.Hosts))
 	errs := make([]error, len(planned.Hosts))
@@ -55,6 +56,11 @@ func (r *runner) layFiles(ctx context.Context, planned *plan.Plan, user [][]stri
 		}
 	}
 	all.Wait()
+	stop()
+	if told := toldIn(until); told != nil {
+		r.hurry = true
+		return told
+	}
 	dirs, theirs := make([]string, len(planned.Hosts)), make([][]string, len(planned.Hosts))
 	for i, host := range planned.Hosts {
 		if errs[i] != nil {

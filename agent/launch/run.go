@@ -260,9 +260,14 @@ func (r *runner) findCluster(ctx, working context.Context) error {
 	}
 	k.LogTo(r.log)
 	r.cfg = r.cfg.WithNamespace(k.Namespace)
-	starting, cancel := wait.Within(ctx, r.cfg.Timeout, errors.New("--timeout has passed"))
-	defer cancel()
-	epoch, err := k.Epoch(starting, r.cfg, command.NewRunID())
+	starting, stop := r.untilSignal(ctx)
+	limited, cancel := wait.Within(starting, r.cfg.Timeout, errors.New("--timeout has passed"))
+	epoch, err := k.Epoch(limited, r.cfg, command.NewRunID())
+	cancel()
+	stop()
+	if told := toldIn(starting); told != nil {
+		return told
+	}
 	if err != nil {
 		return err
 	}
@@ -336,33 +341,6 @@ func (r *runner) teardown(working context.Context) {
 	if err := r.links.End(telling, r.cfg.KeepWorkers, grace, r.silent, r.tally.IsLeaving); err != nil {
 		r.voice.Warn("%s", phrase.OneLine(err))
 		r.voice.Hint(fmt.Sprintf("a worker without contact to the launcher ends its processes after the lease (%s)", r.cfg.Lease))
-	}
-}
-
-// hurryUp calls stop when a signal tells us not to wait for the workers. A signal that comes at once is
-// the echo of what ended the run, or came before the workers could be told: it only limits the wait.
-func (r *runner) hurryUp(ctx context.Context, stop func(), limit time.Duration) {
-	began := time.Now()
-	late := time.NewTimer(limit)
-	late.Stop()
-	defer late.Stop()
-	for {
-		select {
-		case sig := <-r.signals:
-			switch {
-			case fleet.ToldWhileWaiting(sig) == nil: // meant for the command
-			case time.Since(began) < supervise.SameSignal:
-				late.Reset(limit)
-			default:
-				r.voice.Say("%v: not waiting for the workers", sig)
-				stop()
-				return
-			}
-		case <-late.C:
-			stop()
-		case <-ctx.Done():
-			return
-		}
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/group/output"
@@ -67,7 +66,7 @@ func (r *runner) endUpload() {
 	k := &r.kept
 	place := strings.TrimRight(k.bucket, "/") + "/" + k.name
 	if k.upload != nil {
-		ctx, stop := r.untilSignal()
+		ctx, stop := r.untilSignal(context.Background())
 		err := k.upload.Close(ctx)
 		stop()
 		if err != nil {
@@ -96,23 +95,4 @@ func (r *runner) keptHint() string {
 		return "the files end with this pod; --output=" + r.kept.bucket + ",dir=PATH keeps them on a volume"
 	}
 	return filepath.Join(filepath.Dir(export.Path(r.agent)), export.Program) + " upload " + r.kept.bucket + " " + r.kept.dir + " </dev/null copies the rest"
-}
-
-// untilSignal returns a context that ends with the next signal to the launcher that is not meant for the
-// command. The caller must call stop.
-func (r *runner) untilSignal() (ctx context.Context, stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var listening sync.WaitGroup
-	listening.Go(func() {
-		for ctx.Err() == nil {
-			select {
-			case sig := <-r.signals:
-				if fleet.ToldWhileWaiting(sig) != nil {
-					cancel()
-				}
-			case <-ctx.Done():
-			}
-		}
-	})
-	return ctx, func() { cancel(); listening.Wait() }
 }

@@ -5,8 +5,11 @@ package launch
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
+	"net"
 	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
@@ -15,9 +18,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
+	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/local"
@@ -95,11 +101,43 @@ func TestUntilSignal(t *testing.T) {
 	for sig, ends := range map[os.Signal]bool{syscall.SIGUSR1: false, syscall.SIGUSR2: false, syscall.SIGTERM: true, syscall.SIGINT: true} {
 		synctest.Test(t, func(t *testing.T) {
 			r := &runner{means: means{signals: make(chan os.Signal, 1)}}
-			ctx, stop := r.untilSignal()
+			ctx, stop := r.untilSignal(t.Context())
 			defer stop()
 			r.signals <- sig
 			synctest.Wait()
 			require.Equal(t, ends, ctx.Err() != nil, sig)
 		})
 	}
+}
+
+// TestSignalsBeforeTheWait checks that the launcher ends when it is told to, although the API server
+// does not answer, so that it has not begun to wait for workers.
+func TestSignalsBeforeTheWait(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close()) // connections are refused from now on
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	require.NoError(t, os.WriteFile(kubeconfig, []byte(`{"current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+		"clusters": [{"name": "c", "cluster": {"server": "http://`+l.Addr().String()+`"}}], "users": [{"name": "u"}]}`), 0o600))
+	r := &runner{cfg: config.Defaults(), means: means{voice: &console.Voice{Out: io.Discard}, log: slog.New(slog.DiscardHandler), signals: make(chan os.Signal, 4)}, tally: tally.New()}
+	r.cfg.Kubeconfig, r.cfg.PodName, r.cfg.Timeout = kubeconfig, "pi-launcher", 10*time.Second
+	r.signals <- syscall.SIGUSR1
+	r.signals <- syscall.SIGTERM
+	require.Equal(t, 143, failure.CodeOf(r.findCluster(t.Context(), t.Context())))
+}
+
+// TestSignalsWhileFilesAreLaid checks that the launcher ends when it is told to, although a worker that
+// needs files does not answer.
+func TestSignalsWhileFilesAreLaid(t *testing.T) {
+	r, _ := runnerWith(t, 1)
+	node := &contract.Node{}
+	node.Lose()
+	r.links.Forget([]string{"w-0"})
+	r.links.Keep(t.Context(), rendezvous.Worker{Name: "w-0"}, func(note func(link.State)) *link.Link {
+		return link.New(link.Config{Worker: "w-0", Dialer: node, OnState: note})
+	})
+	r.signals <- syscall.SIGTERM
+	err := r.layFiles(t.Context(), &plan.Plan{Files: []framework.File{{Name: "hosts"}}, Hosts: []plan.Host{{Name: "w-0"}}, Processes: []plan.Process{{}}}, nil)
+	require.Equal(t, 143, failure.CodeOf(err))
+	require.True(t, r.hurry)
 }
