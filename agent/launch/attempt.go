@@ -201,6 +201,9 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	a.hang.Over(a.command.Scene)
 	s := r.supervise(working, a, a.command.Name(), a.command)
 	s.Alone = r.watchAlone(argv, a.command)
+	if a.plan.Own == nil { // workers do not know ranks of the launcher
+		s.Living = supervise.NewLiving(r.wg.Go, r.living)
+	}
 	s.Rest = supervise.NewLeftover(r.cfg.ExitWithin)
 	r.tally.HearDone(s.Rest.NoteDone)
 	defer r.tally.HearDone(nil)

@@ -5,6 +5,8 @@ package launch
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/agent/launch/fleet"
@@ -23,7 +25,7 @@ func (r *runner) places(ctx context.Context) map[int]straggler.Place {
 	planned := r.broker.latest()
 	at := rankWorkers(planned)
 	if len(planned.Processes) == 0 {
-		at = sample.Places(ctx, r.links.Askers())
+		at, _ = sample.Places(ctx, r.links.Askers())
 	}
 	nodes := map[string]string{}
 	for _, h := range planned.Hosts {
@@ -34,6 +36,12 @@ func (r *runner) places(ctx context.Context) map[int]straggler.Place {
 		all[rank] = straggler.Place{Worker: worker, Node: nodes[worker]}
 	}
 	return all
+}
+
+// living returns the ranks that run on the workers, and reports whether all workers have answered.
+func (r *runner) living(ctx context.Context) (ranks []int, whole bool) {
+	at, whole := sample.Places(ctx, r.links.Askers())
+	return slices.Collect(maps.Keys(at)), whole
 }
 
 // rankWorkers returns the worker of each rank in a plan.

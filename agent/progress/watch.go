@@ -148,6 +148,7 @@ func (w *Watch) matched(i, rank int, line []byte, match []int, now time.Time) (n
 	}
 	sooner := !s.moved && r.Within > 0 && r.first() > r.Within // Due is earlier now
 	s.since, s.moved = now, true
+	s.over = s.over && s.rank < 0 // a script may start another mpirun, with ranks of the same numbers
 	if s.fired || w.owed[i] {
 		s.fired, s.resumed, w.owed[i] = false, true, false
 		return true
@@ -191,6 +192,21 @@ func (w *Watch) Ended(rank int, alone bool) (news bool) {
 		}
 	}
 	return news
+}
+
+// Overdue returns the ranks for which Look would return that they break a rule.
+func (w *Watch) Overdue(now time.Time) (ranks []int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, r := range w.set.rules {
+		for j := range w.states[i] {
+			s := &w.states[i][j]
+			if limit := s.limit(r.Rule); s.rank >= 0 && limit > 0 && now.Sub(s.since) >= limit && !slices.Contains(ranks, s.rank) {
+				ranks = append(ranks, s.rank)
+			}
+		}
+	}
+	return ranks
 }
 
 // Peak is the position that an attempt has reached by the numbers of a rule.

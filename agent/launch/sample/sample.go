@@ -59,9 +59,11 @@ func Take[A Asker](ctx context.Context, workers map[string]A, memory bool) map[s
 	return all
 }
 
-// Places asks workers for their ranks, and returns the worker of each.
-func Places[A Asker](ctx context.Context, workers map[string]A) map[int]string {
-	all := map[int]string{}
+// Places asks workers for their ranks, and returns the worker of each. whole reports whether every
+// worker has listed all of its processes.
+func Places[A Asker](ctx context.Context, workers map[string]A) (all map[int]string, whole bool) {
+	all = map[int]string{}
+	listed := 0
 	each(workers, func(name string, w Asker) func() {
 		answer, err := w.Ask(ctx)
 		if err != nil {
@@ -71,9 +73,12 @@ func Places[A Asker](ctx context.Context, workers map[string]A) map[int]string {
 			for _, rank := range ranksOf(answer) {
 				all[rank] = name
 			}
+			if answer.Left == 0 {
+				listed++
+			}
 		}
 	})
-	return all
+	return all, listed == len(workers)
 }
 
 // each asks every worker with ask, many at a time. The functions that ask returns run one at a time.

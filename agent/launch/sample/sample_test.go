@@ -59,6 +59,13 @@ func TestTake(t *testing.T) {
 		require.Equal(t, Use{Ranks: []int{5}, Memory: &one}, got["too many"], "not all processes are known")
 		delete(all, "dead")
 		require.Nil(t, Take(ctx, all, false)["two"].Memory)
-		require.Equal(t, map[int]string{3: "two", 4: "two", 5: "too many"}, Places(t.Context(), all))
+		places, _ := Places(t.Context(), all)
+		require.Equal(t, map[int]string{3: "two", 4: "two", 5: "too many"}, places)
+		for _, name := range []string{"too many", "lost"} {
+			_, whole := Places(t.Context(), map[string]*worker{"two": all["two"], name: all[name]})
+			require.False(t, whole, name)
+		}
+		_, whole := Places(t.Context(), map[string]*worker{"two": all["two"]})
+		require.True(t, whole)
 	})
 }

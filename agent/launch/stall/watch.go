@@ -193,6 +193,14 @@ func (w *Watch) Look(now time.Time) []progress.Verdict {
 	return w.rules.Look(now)
 }
 
+// Overdue returns the ranks that are about to break a rule.
+func (w *Watch) Overdue(now time.Time) []int {
+	if w == nil {
+		return nil
+	}
+	return w.rules.Overdue(now)
+}
+
 // Excuse restarts the clocks because lines may not have arrived. first reports whether this is the
 // first time.
 func (w *Watch) Excuse(now time.Time) (first bool) {

@@ -11,8 +11,8 @@
 //	stopped.go     signals, workers that are told to stop, and the messages about a stop
 //	trouble.go     what PID 1 of the workers reports; bystanders.go takes the stacks of the
 //	               other ranks after one has failed
-//	hang_act.go    hangs; stalls.go handles broken rules for output lines, leftover.go the
-//	               ranks that outlast others
+//	hang_act.go    hangs; stalls.go handles broken rules for output lines, living.go asks
+//	               which ranks still run, leftover.go handles the ranks that outlast others
 //	resized.go     workers whose pods are resized in place
 //	aftermath.go   a short search for the cause of a failure
 //

@@ -3,6 +3,7 @@
 package supervise
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -32,14 +33,14 @@ func (s *Supervisor) complain(key, sentence string) {
 
 // onProgressDue judges the rules when one may have been broken for too long. Time in which output
 // could not reach the launcher does not count.
-func (s *Supervisor) onProgressDue(now time.Time) (changed bool) {
+func (s *Supervisor) onProgressDue(ctx context.Context, now time.Time) (changed bool) {
 	if why := s.cannotHear(now); why != "" {
 		if s.Progress.Excuse(now) {
 			s.voice.Say("progress rules are paused: %s", why)
 		}
 		return false
 	}
-	return s.onProgress(now)
+	return s.onProgress(ctx, now)
 }
 
 // cannotHear says why lines of the job may not have arrived; "" if they have.
@@ -60,9 +61,18 @@ func (s *Supervisor) cannotHear(now time.Time) string {
 	return ""
 }
 
-// onProgress prints new verdicts of the rules, and ends the run if a rule demands it. It returns
-// true if that changed how the command is to end.
-func (s *Supervisor) onProgress(now time.Time) (changed bool) {
+// onProgress judges the rules, or first asks which ranks still run. It returns true if that changed how
+// the command is to end.
+func (s *Supervisor) onProgress(ctx context.Context, now time.Time) (changed bool) {
+	if s.Living.asks(ctx, s.Progress.Overdue(now)) {
+		return false
+	}
+	return s.judge(now)
+}
+
+// judge prints new verdicts of the rules, and ends the run if a rule demands it. It returns true if
+// that changed how the command is to end.
+func (s *Supervisor) judge(now time.Time) (changed bool) {
 	if s.ending.phase.stops() {
 		return false // it ends anyway
 	}

@@ -4,9 +4,11 @@ package supervise
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -43,9 +45,11 @@ func (s *Supervisor) waits(span time.Duration) {
 	for over := time.After(span); ; {
 		select {
 		case <-s.Progress.Due():
-			s.onProgressDue(time.Now())
+			s.onProgressDue(context.Background(), time.Now())
 		case <-s.Progress.Told():
-			s.onProgress(time.Now())
+			s.onProgress(context.Background(), time.Now())
+		case found := <-s.Living.told():
+			s.onLiving(found, time.Now())
 		case <-over:
 			return
 		}
@@ -168,7 +172,7 @@ func TestAStoppedLauncherReportsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, said := ruled(t, every10s...)
 		time.Sleep(time.Hour) // no event is handled, as if the launcher was stopped
-		s.onProgressDue(time.Now())
+		s.onProgressDue(t.Context(), time.Now())
 		require.Contains(t, said.String(), "paused: the launcher itself was stopped")
 		require.Empty(t, s.Stalls)
 	})
@@ -178,7 +182,7 @@ func TestABrokenRuleEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, said := ruled(t, progress.Word{Flag: "fail-on", Value: "nan"})
 		_, _ = io.WriteString(s.Progress.Mixed(metrics.TagsAll), "[1,1]<stdout>:loss=nan\n")
-		require.True(t, s.onProgress(time.Now()))
+		require.True(t, s.onProgress(t.Context(), time.Now()))
 		require.Contains(t, said.String(), "agent: stopping train (--progress-action=stop), killing it after 1.0 s")
 		require.Equal(t, "train was stopped: failed line: fail-on 'nan' matched a line of rank 1: loss=nan", s.Hung)
 		require.Equal(t, "rank 1", *s.Stalled)
@@ -223,5 +227,52 @@ func TestAllTroublesAreReported(t *testing.T) {
 	} {
 		s.complain(row.key, row.sentence)
 		require.Equal(t, row.want, last)
+	}
+}
+
+// TestARankOfAnMPIRunHasEnded checks that a rule by rank expects nothing from a rank of an mpirun that has
+// ended, if all workers say which ranks they have. A later rank with its number is watched again.
+func TestARankOfAnMPIRunHasEnded(t *testing.T) {
+	const stalled = "agent: no progress on rank 1%[2]s: the number of expect 'step (\\d+)' has not grown beyond %[1]d for 10 s; the last matching line (rank 1, 11 s ago): step %[1]d\n"
+	for name, row := range map[string]struct {
+		first, then living // the answers while rank 1 prints nothing, and after the next rank 1 has printed a line
+		want        string
+	}{
+		"it runs":                  {first: living{[]int{0, 1}, true}, then: living{[]int{0}, true}, want: fmt.Sprintf(stalled, 1, "")},
+		"it has ended":             {first: living{[]int{0}, true}, then: living{[]int{0}, true}},
+		"a worker does not answer": {first: living{[]int{0}, false}, then: living{[]int{0}, true}, want: fmt.Sprintf(stalled, 1, " and 1 more rank")},
+		"no rank has a number":     {first: living{nil, true}, then: living{[]int{0}, true}, want: fmt.Sprintf(stalled, 1, " and 1 more rank")},
+		"another mpirun has one":   {first: living{[]int{0}, true}, then: living{[]int{0, 1}, true}, want: fmt.Sprintf(stalled, 2, "")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, said := ruled(t, append(slices.Clone(every10s), progress.Word{Flag: "expect-by", Value: "rank"})...)
+				s.trouble = func(string) {}
+				s.Progress = stall.New(s.cfg.Progress, 0, 0) // an mpirun has an unknown number of ranks
+				s.Progress.Begin()
+				defer s.Progress.End()
+				var asking sync.WaitGroup
+				defer asking.Wait()
+				answer := row.first
+				s.Living = NewLiving(asking.Go, func(context.Context) ([]int, bool) {
+					time.Sleep(time.Second)
+					return answer.ranks, answer.whole
+				})
+				out := s.Progress.Mixed(metrics.TagsAll)
+				say := func(rank, step int) { _, _ = fmt.Fprintf(out, "[1,%d]<stdout>:step %d\n", rank, step) }
+				say(1, 1)
+				s.waits(time.Second / 2)
+				say(2, 1) // it ends at once, and is overdue while the question about rank 1 is open
+				for i := range 40 {
+					say(0, i)
+					s.waits(time.Second)
+					if i == 20 {
+						answer = row.then
+						say(1, 2)
+					}
+				}
+				require.Equal(t, row.want, strings.Split(said.String(), "agent: progress again")[0])
+			})
+		})
 	}
 }

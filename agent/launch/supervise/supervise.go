@@ -87,9 +87,11 @@ func (s *Supervisor) Watch(ctx context.Context) {
 		case <-s.Rest.due():
 			rearm(s.onRestDue())
 		case <-s.Progress.Due():
-			rearm(s.onProgressDue(time.Now()))
+			rearm(s.onProgressDue(looking, time.Now()))
 		case <-s.Progress.Told():
-			rearm(s.onProgress(time.Now()))
+			rearm(s.onProgress(looking, time.Now()))
+		case found := <-s.Living.told():
+			rearm(s.onLiving(found, time.Now()))
 		case <-s.Network.Told():
 			rearm(s.onFallback())
 		case <-tick.C:

@@ -109,6 +109,7 @@ type Watches struct {
 	Rest *Leftover   // what ranks that ended with 0 have left running
 	// Progress applies the rules for output lines; nil: there are none.
 	Progress *stall.Watch
+	Living   *Living        // finds out whether ranks still run; nil: the rules learn of each end
 	Slow     *Slow          // finds out where stragglers run; nil: stragglers are not named
 	Network  *network.Watch // notices that NCCL falls back to sockets; nil: RDMA was not asked for
 	Alone    *command.Alone
