@@ -212,5 +212,6 @@ func TestGoneWorkers(t *testing.T) {
 	}}
 	r.tally.Preempt("w-2")
 	require.Equal(t, []string{"w-1", "w-2", "w-3"}, r.gone(t.Context(), &attempt{workers: workers}))
-
+	r.shot.Err = &rendezvous.APIError{}
+	require.Equal(t, []string{"w-1", "w-2"}, r.gone(t.Context(), &attempt{workers: workers}), "without an API server, a worker that answers is there unless it is being taken away")
 }

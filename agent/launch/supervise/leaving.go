@@ -32,14 +32,16 @@ func isLeaving(r rendezvous.Reason) bool {
 }
 
 // Going returns the workers that are gone according to their pods' status, or that are being taken
-// away.
+// away. While the API server does not answer, pods that it was about to take away still go.
 func Going(workers []rendezvous.Worker, shot rendezvous.Snapshot) map[string]bool {
 	going := map[string]bool{}
 	if shot.At.IsZero() {
 		return going // no cluster, or no snapshot yet
 	}
+	answers := shot.Err == nil
+	shot.Err = nil
 	for _, loss := range rendezvous.Lost(workers, shot, time.Now()) {
-		going[loss.Worker.Name] = loss.Gone || isLeaving(loss.Reason)
+		going[loss.Worker.Name] = loss.Gone && answers || isLeaving(loss.Reason)
 	}
 	return going
 }
