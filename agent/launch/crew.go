@@ -136,21 +136,21 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		},
 		OnEnd: func(e group.End, failed bool) {
 			c.live.Add(-1)
-			r.recordRankEnd(planned, c.group, e)
-			look.Ended(c.group.Label(e.Process))
+			label, worker := c.group.Label(e.Process), c.group.Worker(e.Process)
+			rank := rankOf(label)
+			r.recordRankEnd(worker, label, e)
+			look.Ended(label)
 			stopped = append(stopped, stoppedOf(e, c.group)...)
-			if e.Process < len(planned.Processes) {
-				a.progress.Ended(planned.Processes[e.Process].Rank, e.Asked.IsZero() && (!failed || planned.Any))
-				s.Rest.Note(c.group.Label(e.Process), planned.Processes[e.Process].Rank >= 0 && e.Exit.Code == 0 && e.Err == nil && e.Exit.Failed == nil, failed && !planned.Any)
-			}
+			a.progress.Ended(rank, e.Asked.IsZero() && (!failed || planned.Any))
+			s.Rest.Note(label, rank >= 0 && e.Exit.Code == 0 && e.Err == nil && e.Exit.Failed == nil, failed && !planned.Any)
 			if e.Exit.OOM > 0 {
-				r.tally.Starve(c.group.Worker(e.Process))
+				r.tally.Starve(worker)
 			}
 			if e.Exit.Reason == wire.ReasonPreempted {
-				r.tally.Preempt(c.group.Worker(e.Process))
+				r.tally.Preempt(worker)
 			}
 			if failed && planned.Any && !c.leaves.Load() && !(planned.Elastic && fleet.CauseOfLost(e.Err)) { // see supervise.Roster
-				r.voice.Say("%s on %s failed; the job continues without it", c.group.Label(e.Process), c.group.Worker(e.Process))
+				r.voice.Say("%s on %s failed; the job continues without it", label, worker)
 			}
 		},
 	})

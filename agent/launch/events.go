@@ -12,7 +12,6 @@ import (
 	"github.com/musterhq/muster/agent/goodput"
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/launch/phrase"
-	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/record"
 	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/agent/outfile"
@@ -99,18 +98,24 @@ func (r *runner) recordStart(workers []rendezvous.Worker) {
 }
 
 // recordRankEnd records the end of a process of a group.
-func (r *runner) recordRankEnd(planned plan.Plan, g *group.Group, e group.End) {
-	rank, how, label := event.NoRank, phrase.HowEnded(e.Exit.Code, e.Exit.Signal), g.Label(e.Process)
-	if e.Process < len(planned.Processes) {
-		rank = planned.Processes[e.Process].Rank
-	}
+func (r *runner) recordRankEnd(worker, label string, e group.End) {
+	rank, how := rankOf(label), phrase.HowEnded(e.Exit.Code, e.Exit.Signal)
 	if e.Err != nil {
 		how = phrase.OneLine(e.Err)
 	}
 	if rank < 0 {
 		how = label + " " + how
 	}
-	r.record.Rank(time.Now(), event.RankEnded, g.Worker(e.Process), rank, how)
+	r.record.Rank(time.Now(), event.RankEnded, worker, rank, how)
+}
+
+// rankOf returns the rank of a process of a group, which may have joined, by its label. It returns
+// event.NoRank for a process without one.
+func rankOf(label string) (rank int) {
+	if _, err := fmt.Sscanf(label, "rank %d", &rank); err != nil {
+		return event.NoRank
+	}
+	return rank
 }
 
 // recordChecked records the result of a preflight.

@@ -86,3 +86,17 @@ func TestMemoryKillIsRecorded(t *testing.T) {
 	require.NoError(t, err)
 	require.WithinDuration(t, times[1].Add(-time.Hour), times[0], time.Minute, "the worker tells how long ago it was")
 }
+
+// TestTheEndOfARankIsRecorded checks that the end of a process is that of its rank, also if it was added to
+// the group for a worker that joined.
+func TestTheEndOfARankIsRecorded(t *testing.T) {
+	r, words := recorded(t)
+	r.recordRankEnd("w-0", "rank 0", group.End{})
+	r.recordRankEnd("w-5", "rank 5", group.End{Process: 1, Exit: wire.ExitRecord{Code: 3}})
+	r.recordRankEnd("w-0", "ps 0", group.End{Process: 2})
+	require.Equal(t, []string{"rank-ended w-0 exited with 0", "rank-ended w-5 exited with 3", "rank-ended w-0 ps 0 exited with 0"}, words())
+	var ranks []int
+	_, err := r.record.Each(func(e event.Event) { ranks = append(ranks, e.Rank) })
+	require.NoError(t, err)
+	require.Equal(t, []int{0, 5, event.NoRank}, ranks)
+}
