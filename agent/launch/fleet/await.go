@@ -45,6 +45,14 @@ func (f *feed) run(ctx context.Context, w rendezvous.Watch) {
 	}
 }
 
+// forget forgets that the watch gave up while nothing waited for pods. It has been retried since.
+func (f *feed) forget() {
+	select {
+	case <-f.failed:
+	default:
+	}
+}
+
 // waiter waits until the workers are ready.
 type waiter struct {
 	cfg     config.Config

@@ -68,6 +68,7 @@ func (c *Cluster) await(working context.Context, v *Vacancies) ([]rendezvous.Wor
 	if v != nil {
 		w.past = v.Past
 		w.setPods(v.Shot)
+		c.feed.forget()
 	} else if c.Config.Timeout > 0 {
 		c.Voice.Say("waiting for %s, %s at most (--timeout)", phrase.Count(c.Config.Most(), "worker"), phrase.Brief(c.Config.Timeout))
 	}
