@@ -63,16 +63,13 @@ func (c Cluster) procsOn(n Node) int {
 
 // storeFirst moves the node with the store to the front.
 func (c Cluster) storeFirst(nodes []Node) []Node {
-	return slices.SortedStableFunc(slices.Values(nodes), func(a, b Node) int {
-		return c.beforeStore(a) - c.beforeStore(b)
-	})
-}
-
-func (c Cluster) beforeStore(n Node) int {
-	if c.position(n) == c.Store {
-		return 0
+	position := c.positions()
+	is := func(n Node) bool { return position(n) == c.Store }
+	i := slices.IndexFunc(nodes, is)
+	if i < 0 {
+		return nodes
 	}
-	return 1
+	return slices.Concat(nodes[i:i+1], nodes[:i], nodes[i+1:])
 }
 
 func static(c Cluster, master Node, r rank) []Var {
