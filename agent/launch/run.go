@@ -287,7 +287,7 @@ func (r *runner) findCluster(ctx, working context.Context) error {
 	r.links = fleet.NewLinks(ways, gate, hello, r.cfg.Lease, r.log, r.tally)
 	r.links.Voice, r.links.Record = r.voice, r.record
 	r.exporter.Measure("output", r.links.Sample)
-	c := fleet.NewCluster(fleet.Cluster{Config: r.cfg, Kube: k, Network: byNetwork, Links: r.links, Record: r.record, Fit: r.fit, Voice: r.voice, Stderr: r.streams.Err, Signals: r.signals, Seats: r.seats})
+	c := fleet.NewCluster(fleet.Cluster{Config: r.cfg, Kube: k, Network: byNetwork, Links: r.links, Record: r.record, Fit: r.fit, Barred: r.absent.Barred, Voice: r.voice, Stderr: r.streams.Err, Signals: r.signals, Seats: r.seats})
 	r.wg.Go(func() { c.Watch(working) })
 	r.fleet = c
 	return nil
@@ -303,7 +303,7 @@ func (r *runner) startFakes(_, _ context.Context) error {
 	r.links = fleet.NewLinks(f, nil, hello, fleet.FakeLease(r.cfg), r.log, r.tally)
 	r.links.Voice, r.links.Record = r.voice, r.record
 	r.exporter.Measure("output", r.links.Sample)
-	f.Links, f.Voice, f.Signals, f.Seats = r.links, r.voice, r.signals, r.seats
+	f.Links, f.Voice, f.Signals, f.Seats, f.Barred = r.links, r.voice, r.signals, r.seats, r.absent.Barred
 	r.fleet = f
 	return nil
 }

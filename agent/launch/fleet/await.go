@@ -63,8 +63,9 @@ type waiter struct {
 	agent   string // path of the agent in the workers, for messages
 	printer *rendezvous.Printer
 	signals <-chan os.Signal
-	past    *Past               // workers that an earlier attempt has lost; nil: this is the first
-	shot    rendezvous.Snapshot // the latest snapshot of the pods
+	barred  func(worker string) bool // nil: no worker is
+	past    *Past                    // workers that an earlier attempt has lost; nil: this is the first
+	shot    rendezvous.Snapshot      // the latest snapshot of the pods
 }
 
 // await waits until every worker has answered over its link, and returns the workers ranked. Links
@@ -142,6 +143,9 @@ func (w *waiter) look(ctx context.Context, now time.Time) ([]rendezvous.Worker, 
 
 // linkState converts the state of a link for the board.
 func (w *waiter) linkState(s Standing) rendezvous.LinkState {
+	if w.barred != nil && w.barred(s.Worker.Name) {
+		return rendezvous.LinkState{Reason: permanent(s.Worker, rendezvous.Error, errBarred.Error(), "the program itself is the likely cause: kubectl logs "+s.Worker.Name+" --previous")}
+	}
 	if s.Err != nil {
 		return rendezvous.LinkState{Reason: reasonOf(s.Worker, w.agent, s.Err)}
 	}

@@ -29,6 +29,7 @@ type Cluster struct {
 	Links   *Links
 	Record  *record.Log                                                                  // nil: record nothing
 	Fit     func(working context.Context, ready []rendezvous.Worker) []rendezvous.Worker // leaves out workers that may not take part yet
+	Barred  func(worker string) bool                                                     // a worker that is not used again; nil: none
 	Voice   *console.Voice
 	Stderr  *os.File
 	Signals <-chan os.Signal
@@ -59,7 +60,7 @@ func (c *Cluster) Gather(working context.Context) ([]rendezvous.Worker, error) {
 
 // await waits for the workers. v are the workers that an attempt has lost; it is nil at first.
 func (c *Cluster) await(working context.Context, v *Vacancies) ([]rendezvous.Worker, error) {
-	w := &waiter{cfg: c.Config, links: c.Links, feed: c.feed, record: c.Record, agent: c.Kube.agent, signals: c.Signals,
+	w := &waiter{cfg: c.Config, links: c.Links, feed: c.feed, record: c.Record, agent: c.Kube.agent, signals: c.Signals, barred: c.Barred,
 		printer: console.NewPrinter(c.Stderr, c.Config.Color, c.Config.Quiet, c.Config.JSONLines())}
 	w.board = rendezvous.New(c.Config.Most()+c.Config.Spares, c.Config.HopelessAfter)
 	w.board.Least, w.board.ByTopology, w.board.Seats = c.Config.LeastWorkers, len(c.Config.RankKeys()) > 0, c.Seats

@@ -72,7 +72,8 @@ type Fakes struct {
 	Links   *Links // to the workers
 	Voice   *console.Voice
 	Signals <-chan os.Signal
-	Seats   *rendezvous.Seats // of a run with spares; nil: no spares
+	Seats   *rendezvous.Seats        // of a run with spares; nil: no spares
+	Barred  func(worker string) bool // a worker that is not used again; nil: none
 	wg      sync.WaitGroup
 
 	mu      sync.Mutex

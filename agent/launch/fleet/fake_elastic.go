@@ -52,7 +52,7 @@ func (f *Fakes) Ready(ctx context.Context) []rendezvous.Worker {
 			continue
 		default:
 		}
-		if w.leaving || w.renewed {
+		if w.leaving || w.renewed || f.Barred != nil && f.Barred(w.Name) {
 			continue
 		}
 		if st, known := standings[w.Name]; known && st.Err == nil && st.State.Linked {

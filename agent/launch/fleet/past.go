@@ -21,6 +21,9 @@ type Past struct {
 // errGoing is why a worker that answers is not accepted.
 var errGoing = errors.New("it was told to stop and is ending")
 
+// errBarred is why a worker is not used again.
+var errBarred = errors.New("it has ended by itself too often, and is not used again")
+
 // NewPast returns the workers with these names, with the current state of their links.
 func NewPast(gone []string, standings map[string]Standing) *Past {
 	p := &Past{map[string]bool{}, map[string]bool{}}

@@ -32,6 +32,10 @@ func (a *Absent) note(w rendezvous.Worker) {
 	a.gone[whole(w)] = lapse{}
 }
 
+// Barred reports whether a worker has ended by itself so often that it is not used again. Only the
+// goroutine of the run may call it.
+func (a *Absent) Barred(worker string) bool { return a.own[worker] >= mostOwn }
+
 // Pods adds the uids of the pods that have left to a set.
 func (a *Absent) Pods(into map[string]bool) {
 	a.mu.Lock()

@@ -90,8 +90,7 @@ func (s elastic) restartsWithout(worker string) string { return "worker " + work
 func (s elastic) review(now time.Time) (changed bool) {
 	r := s.roster
 	losses := s.losses(now)
-	ready := slices.DeleteFunc(r.Ready(), func(w rendezvous.Worker) bool { return r.Absent.own[w.Name] >= mostOwn })
-	c := r.Workforce.Look(ready, losses)
+	c := r.Workforce.Look(r.Ready(), losses)
 	for _, loss := range c.Gone {
 		changed = s.dismiss(loss, now) || changed
 	}
