@@ -31,7 +31,11 @@ func (r elastic) enroll(working context.Context, a *attempt) {
 
 // next waits until there are enough workers, and returns all that exist.
 func (r elastic) next(ctx, working context.Context, _ *attempt, gone, given []string) ([]rendezvous.Worker, error) {
-	return r.replace(ctx, working, gone, given, r.fleet.Reassemble)
+	workers, err := r.replace(ctx, working, gone, given, r.fleet.Reassemble)
+	if err == nil {
+		r.absent.Return(workers)
+	}
+	return workers, err
 }
 
 // adapt updates everything after a change of the workers. takes means that processes are started on

@@ -68,5 +68,17 @@ func (a *Absent) Fit(ready []rendezvous.Worker, tell func(rendezvous.Worker)) []
 func (a *Absent) Cleared(w rendezvous.Worker, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.gone[whole(w)] = lapse{clearing: ok, clear: ok}
+	if _, known := a.gone[whole(w)]; known {
+		a.gone[whole(w)] = lapse{clearing: ok, clear: ok}
+	}
+}
+
+// Return forgets that workers were given up, because they take part in the next attempt. The caller has
+// made sure that their old processes have ended.
+func (a *Absent) Return(workers []rendezvous.Worker) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, w := range workers {
+		delete(a.gone, whole(w))
+	}
 }

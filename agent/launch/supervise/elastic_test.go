@@ -4,6 +4,7 @@ package supervise
 
 import (
 	"io"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -112,6 +113,39 @@ func TestADepartureThatWasSurvived(t *testing.T) {
 				require.Equal(t, row.want, e.Leaving)
 				require.Equal(t, row.want, e.Starved)
 			})
+		})
+	}
+}
+
+// TestAWorkerIsBackForTheNextAttempt checks that nothing is ended on a worker that was given up, if it
+// takes part in the next attempt, which has cleared it. One that is back while an attempt runs has yet
+// to end its old processes.
+func TestAWorkerIsBackForTheNextAttempt(t *testing.T) {
+	for name, row := range map[string]struct {
+		next bool // it takes part in the next attempt from its start
+		late bool // an older question whether it has ended its processes is answered afterwards
+		told []string
+	}{
+		"while an attempt runs":    {told: []string{"w-1"}},
+		"for the next attempt":     {next: true},
+		"and fails to answer late": {next: true, late: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPool(true)
+			p.join("1")
+			workers, absent := p.ready, p.membership.(elastic).roster.Absent
+			p.ready, p.pods = p.ready[:1], p.pods[:1] // its node is lost
+			p.see()
+			if row.next {
+				absent.Return(workers)
+			}
+			if row.late {
+				absent.Cleared(workers[1], false)
+			}
+			var told []string
+			fit := absent.Fit(slices.Clone(workers), func(w rendezvous.Worker) { told = append(told, w.Name) })
+			require.Equal(t, row.told, told)
+			require.Equal(t, row.next, len(fit) == 2)
 		})
 	}
 }
