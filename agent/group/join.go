@@ -29,7 +29,7 @@ func (g *Group) Label(i int) string { return g.processes[i].Label }
 
 func (g *Group) join(waiting context.Context, p Process) bool {
 	one := &process{Process: p, err: &tail{to: p.Stderr}}
-	if g.phase != running {
+	if g.phase != running || g.departs.worker != "" {
 		one.close()
 		return false
 	}

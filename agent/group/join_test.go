@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/wire"
 )
 
 // joins returns one more process, whose process behaves like a.
@@ -57,4 +59,24 @@ func TestAdd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAddAfterLeave checks that no process is added while the others end because a worker departs: nobody
+// would tell it to end, and the group would wait for it.
+func TestAddAfterLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, _ := cast(nil, act{after: 5 * time.Second, mute: true, reason: wire.ReasonPreempted}, act{term: 2 * time.Second})
+		cfg.Any = true
+		g := New(cfg)
+		p, s := joins(act{after: time.Minute})
+		began := time.Now()
+		done := make(chan Result, 1)
+		go func() { done <- g.Run(t.Context()) }()
+		time.Sleep(time.Second)
+		g.Leave("w-0", 20*time.Second)
+		require.False(t, g.Add(p))
+		require.True(t, (<-done).Stopped)
+		require.Equal(t, 5*time.Second, time.Since(began))
+		require.True(t, s.opened.IsZero())
+	})
 }

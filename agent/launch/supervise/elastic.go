@@ -123,9 +123,9 @@ func (s elastic) takePart(c rendezvous.Change) {
 // can adapt by itself.
 func (s elastic) change(c rendezvous.Change) (restart string) {
 	r := s.roster
-	takes := r.Needed && !r.fault && r.Takes && len(c.Gone)+len(c.Leaving) == 0
-	r.Changed(c, takes)
-	if takes || r.fault || !r.Needed {
+	suits := !r.Needed || r.Takes && len(c.Gone)+len(c.Leaving) == 0
+	r.Changed(c, suits && r.Needed && !r.fault && !s.ending.phase.stops())
+	if suits || r.fault {
 		return ""
 	}
 	return regroupFor(c)

@@ -5,6 +5,7 @@ package supervise
 import (
 	"io"
 	"slices"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -146,6 +147,36 @@ func TestAWorkerIsBackForTheNextAttempt(t *testing.T) {
 			fit := absent.Fit(slices.Clone(workers), func(w rendezvous.Worker) { told = append(told, w.Name) })
 			require.Equal(t, row.told, told)
 			require.Equal(t, row.next, len(fit) == 2)
+		})
+	}
+}
+
+// TestAWorkerJoinsDuringAStop checks that nothing is started on a worker that joins while the attempt is
+// brought to its end. The next attempt is its first.
+func TestAWorkerJoinsDuringAStop(t *testing.T) {
+	for name, row := range map[string]struct {
+		stop  func(p *pool)
+		takes bool
+	}{
+		"it runs": {stop: func(*pool) {}, takes: true},
+		"a worker leaves": {stop: func(p *pool) {
+			p.letGo(&fleet.GoingDown{Worker: "w-0", Until: time.Now().Add(time.Minute)}, time.Now())
+		}},
+		"a signal stops it": {stop: func(p *pool) { p.onSignal(syscall.SIGTERM) }},
+		"it hangs":          {stop: func(p *pool) { p.ending.onHang(time.Minute) }},
+		"it restarts":       {stop: func(p *pool) { p.restartFor("worker w-9 left") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPool(true)
+			p.Command, p.Group = &stubborn{ended: make(chan struct{})}, true
+			p.cfg.Grace = time.Minute
+			var took []bool
+			p.membership.(elastic).roster.Changed = func(_ rendezvous.Change, takes bool) { took = append(took, takes) }
+			row.stop(p)
+			why := p.RestartFor
+			p.join("1")
+			require.Equal(t, []bool{row.takes}, took)
+			require.Equal(t, why, p.RestartFor)
 		})
 	}
 }
