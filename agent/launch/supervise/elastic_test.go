@@ -180,3 +180,25 @@ func TestAWorkerJoinsDuringAStop(t *testing.T) {
 		})
 	}
 }
+
+// TestAWorkerLeavesDuringAStop checks that a run which was stopped because it hung, or without RDMA, does
+// not restart for another reason when a worker leaves meanwhile.
+func TestAWorkerLeavesDuringAStop(t *testing.T) {
+	for name, row := range map[string]struct {
+		found Findings
+		want  string
+	}{
+		"it runs":       {want: "worker w-1 left"},
+		"it hangs":      {found: Findings{Hung: "train hung for 60 s and was stopped"}},
+		"it needs RDMA": {found: Findings{Refused: "train was stopped: NCCL fell back to sockets"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPool(true)
+			p.join("1")
+			p.Findings = row.found
+			p.ready, p.pods = p.ready[:1], p.pods[:1]
+			p.see()
+			require.Equal(t, row.want, p.RestartFor)
+		})
+	}
+}

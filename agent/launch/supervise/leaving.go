@@ -83,9 +83,10 @@ func (s *Supervisor) unexplained() bool {
 }
 
 // restartFor ends the command so that it restarts, and keeps the reason for the message about the
-// restart. This does not count against --max-restarts.
+// restart. This does not count against --max-restarts. A command that was stopped for another reason,
+// such as a hang, restarts only if the policy says so.
 func (s *Supervisor) restartFor(why string) (changed bool) {
-	if s.RestartFor != "" || s.ending.phase.told() {
+	if s.RestartFor != "" || s.ending.phase.told() || s.Hung != "" || s.Refused != "" {
 		return false
 	}
 	s.RestartFor = why
