@@ -241,7 +241,7 @@ func (s elastic) tooFew(now time.Time) (changed bool) {
 	switch short := r.Workforce.Short(); {
 	case short == 0:
 		r.short = time.Time{}
-	case s.RestartFor != "": // the restart waits for them
+	case s.ending.phase.stops(): // a restart waits for them
 	case r.short.IsZero():
 		r.short = now
 		s.voice.Warn("%d of at least %s ready; waiting%s for more", len(r.Workforce.Present()), phrase.Count(r.Workforce.Least, "worker"), phrase.UpTo(s.cfg.Timeout))

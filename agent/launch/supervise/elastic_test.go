@@ -5,6 +5,7 @@ package supervise
 import (
 	"io"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -199,6 +200,34 @@ func TestAWorkerLeavesDuringAStop(t *testing.T) {
 			p.ready, p.pods = p.ready[:1], p.pods[:1]
 			p.see()
 			require.Equal(t, row.want, p.RestartFor)
+		})
+	}
+}
+
+// TestTooFewWorkersDuringAStop checks that an attempt which is brought to its end waits for no more
+// workers.
+func TestTooFewWorkersDuringAStop(t *testing.T) {
+	for name, row := range map[string]struct {
+		stop func(p *pool)
+		want string
+	}{
+		"it runs":           {stop: func(*pool) {}, want: "agent: 1 of at least 2 workers ready; waiting up to 10m for more\n"},
+		"a signal stops it": {stop: func(p *pool) { p.onSignal(syscall.SIGTERM) }},
+		"it hangs":          {stop: func(p *pool) { p.ending.onHang(time.Minute) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPool(false)
+			p.Command, p.Group = &stubborn{ended: make(chan struct{})}, true
+			p.cfg.Timeout = 10 * time.Minute
+			p.join("1")
+			p.membership.(elastic).roster.Workforce.Least = 2
+			row.stop(p)
+			var said strings.Builder
+			p.voice = &console.Voice{Out: &said}
+			p.ready, p.pods = p.ready[:1], p.pods[:1]
+			p.see()
+			_, rest, _ := strings.Cut(said.String(), "agent: worker w-1 left (the pod was deleted while the job ran): 1 worker, 2 to 4 wanted\n")
+			require.Equal(t, row.want, rest)
 		})
 	}
 }
