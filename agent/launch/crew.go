@@ -314,7 +314,14 @@ func (r *runner) judgeCrew(a *attempt, result group.Result) {
 
 // lostOf returns the lost workers on which processes of the plan ran.
 func lostOf(all []verdict.Lost, planned plan.Plan) []verdict.Lost {
-	return slices.DeleteFunc(slices.Clone(all), func(l verdict.Lost) bool { return !planned.Uses(l.Worker) })
+	if len(all) == 0 {
+		return nil
+	}
+	used := map[string]bool{}
+	for _, p := range planned.Processes {
+		used[planned.Hosts[p.Worker].Name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(l verdict.Lost) bool { return !used[l.Worker] })
 }
 
 // whatOf returns what messages call the processes: "rank" if all are numbered ranks, else "process".

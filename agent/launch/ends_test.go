@@ -4,6 +4,7 @@ package launch
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -125,4 +126,22 @@ func TestARunThatBrokeARule(t *testing.T) {
 	require.Equal(t, 79, a.verdict.Code)
 	require.True(t, a.end().Stalled)
 	require.Equal(t, "rank 1", a.record(true).Rank)
+}
+
+// TestLostOf checks which lost workers concern a group, also if a failed switch takes thousands of them.
+func TestLostOf(t *testing.T) {
+	const many = 20_000
+	var planned plan.Plan
+	var lost []verdict.Lost
+	for i := range many {
+		name := fmt.Sprintf("w-%05d", i)
+		planned.Hosts, lost = append(planned.Hosts, plan.Host{Name: name}), append(lost, verdict.Lost{Worker: name})
+		for range 8 {
+			planned.Processes = append(planned.Processes, plan.Process{Worker: i})
+		}
+	}
+	began := time.Now()
+	require.Equal(t, lost, lostOf(append([]verdict.Lost{{Worker: "a spare"}}, lost...), planned))
+	require.Less(t, time.Since(began), 5*time.Second)
+	require.Empty(t, lostOf(nil, planned))
 }

@@ -11,11 +11,6 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// Uses reports whether a process of the group runs on this worker.
-func (p Plan) Uses(worker string) bool {
-	return slices.ContainsFunc(p.Processes, func(one Process) bool { return p.Hosts[one.Worker].Name == worker })
-}
-
 // Host is one worker in the hostfile.
 type Host struct {
 	Index int    `json:"index"` // rank among the workers, from 0
