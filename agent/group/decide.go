@@ -40,7 +40,7 @@ func (g *Group) look() {
 			g.succeed()
 		case g.phase != running && g.ended(g.last):
 			g.conclude()
-		case g.phase == running && g.failed():
+		case g.phase == running && g.Failed():
 			g.phase, g.settled = settling, time.Now()
 			g.timer.Reset(settleTime)
 			if g.cfg.Witness != nil && !g.ended(g.last) {
@@ -91,8 +91,8 @@ func (g *Group) allGood(part framework.Part) (some, good bool) {
 	return some, true
 }
 
-// failed reports whether the group has a failure that it does not tolerate.
-func (g *Group) failed() bool {
+// Failed reports whether the group has a failure that it does not tolerate. It is for OnEnd.
+func (g *Group) Failed() bool {
 	if !g.cfg.Any {
 		return len(g.failures) > 0
 	}

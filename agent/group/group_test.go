@@ -300,3 +300,33 @@ func TestAfter(t *testing.T) {
 func TestGroupWithoutProcesses(t *testing.T) {
 	require.Equal(t, Result{}, New(Config{}).Run(t.Context()))
 }
+
+// TestFailed checks when the group has failed. If one success is enough, it goes on after a failure as long
+// as another process may succeed.
+func TestFailed(t *testing.T) {
+	first, second := act{after: time.Second, code: 1}, act{after: 5 * time.Second, code: 1}
+	for name, row := range map[string]struct {
+		any   bool
+		parts []framework.Part
+		acts  []act
+		want  []bool // at each end
+	}{
+		"all must succeed":               {acts: []act{first, second}, want: []bool{true, true}},
+		"any: another one runs":          {any: true, acts: []act{first, second}, want: []bool{false, true}},
+		"any: only a server runs":        {any: true, parts: []framework.Part{works, serves}, acts: []act{first, {}}, want: []bool{true, true}},
+		"any: a server fails, one works": {any: true, parts: []framework.Part{serves, works}, acts: []act{first, {}}, want: []bool{true, true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg, _ := cast(row.parts, row.acts...)
+				cfg.Any = row.any
+				var got []bool
+				var g *Group
+				cfg.OnEnd = func(End, bool) { got = append(got, g.Failed()) }
+				g = New(cfg)
+				g.Run(t.Context())
+				require.Equal(t, row.want, got)
+			})
+		})
+	}
+}

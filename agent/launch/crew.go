@@ -149,7 +149,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 			if e.Exit.Reason == wire.ReasonPreempted {
 				r.tally.Preempt(worker)
 			}
-			if failed && planned.Any && !c.leaves.Load() && !(planned.Elastic && fleet.CauseOfLost(e.Err)) { // see supervise.Roster
+			if failed && !c.group.Failed() && !c.leaves.Load() && !(planned.Elastic && fleet.CauseOfLost(e.Err)) { // see supervise.Roster
 				r.voice.Say("%s on %s failed; the job continues without it", label, worker)
 			}
 		},
