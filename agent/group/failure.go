@@ -17,7 +17,7 @@ type End struct {
 	Process int             // index
 	Exit    wire.ExitRecord // when Err is nil
 	Err     error           // the worker was lost, or the session could not be opened
-	At      time.Time       // by the worker's clock if it reported the time, else by ours
+	At      time.Time       // by the worker's clock if it reported a time that has passed, else by ours
 	Asked   time.Time       // when we told it to stop; zero if we did not
 	ours    bool            // we told it to stop, or decided not to start it
 	late    bool            // the address that it waited for never answered

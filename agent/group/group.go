@@ -198,8 +198,8 @@ func (g *Group) open(waiting context.Context, i int) {
 		exit, err := session.Wait(waiting)
 		p.close() // here, because the rest of a line may have to wait for its reader
 		end := End{Process: i, Exit: exit, Err: err, At: time.Now()}
-		if exit.EndedMillis != 0 && err == nil {
-			end.At = time.UnixMilli(exit.EndedMillis)
+		if at := time.UnixMilli(exit.EndedMillis); exit.EndedMillis != 0 && err == nil && at.Before(end.At) { // else its clock is ahead
+			end.At = at
 		}
 		g.send(waiting, event{end: end})
 	}

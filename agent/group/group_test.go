@@ -99,6 +99,8 @@ func TestOutcomes(t *testing.T) {
 			took: time.Second + settleTime},
 		"the workers' clocks decide the order": {acts: []act{{after: time.Second, code: 1, at: 900 * time.Millisecond}, {after: 1500 * time.Millisecond, code: 4, at: 800 * time.Millisecond}},
 			code: 4, cause: "rank 1 on w-1 exited with 4", other: 1, took: 1500 * time.Millisecond},
+		"a worker's clock is ahead": {acts: []act{{after: time.Second, code: 3, at: time.Minute}, {after: 1200 * time.Millisecond, code: 1, at: 1200 * time.Millisecond}},
+			code: 3, cause: "rank 0 on w-0 exited with 3", other: 1, took: 1200 * time.Millisecond},
 		"a worker is lost": {acts: []act{{}, {after: time.Second, lost: errGone}}, code: names.ExitHopeless, cause: "rank 1 on w-1: worker w-1 lost: its node is gone",
 			took: time.Second + settleTime},
 		"a worker is lost after a peer has failed": {acts: []act{{after: time.Second, code: 1}, {after: 1500 * time.Millisecond, lost: errGone}}, code: names.ExitHopeless,
