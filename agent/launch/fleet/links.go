@@ -107,9 +107,12 @@ func (l *Links) Follow(ctx context.Context, w rendezvous.Worker) {
 	l.open(ctx, w)
 }
 
-// remove removes a worker. The caller holds mu.
+// remove removes a worker, and forgets that it is going down. The caller holds mu.
 func (l *Links) remove(m *held) {
 	delete(l.held, m.worker.Name)
+	if l.leaving != nil && l.leaving.Worker == m.worker.Name {
+		l.leaving = nil
+	}
 	received, _ := m.link.Output()
 	l.output += received
 	if m.state.Connected {
@@ -291,9 +294,6 @@ func (l *Links) Forget(workers []string) {
 			m.stop()
 			l.remove(m)
 			l.account.Forget(name)
-			if l.leaving != nil && l.leaving.Worker == name {
-				l.leaving = nil
-			}
 		}
 	}
 }
