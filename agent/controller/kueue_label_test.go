@@ -170,6 +170,23 @@ func TestChoiceOfOlderController(t *testing.T) {
 	require.Equal(t, "True Succeeded", s.condition("pi", "Finished"))
 }
 
+// TestLabelOfSuspendedJob checks that a suspended job of another gang is not refused while it has the label of a queue, and
+// that it runs after the label is removed.
+func TestLabelOfSuspendedJob(t *testing.T) {
+	s := queuedStory(t, 0, false)
+	queuedJob(s, withGang(nil), func(job *v1alpha1.LaunchJob) {
+		job.Spec.Roles[0].Template.Spec.SchedulerName = gang.Volcano
+	})
+	s.runsNow()
+	s.suspend(true)
+	s.label("gold")
+	status := s.job().Status
+	require.Equal(t, v1alpha1.PhaseSuspended, status.Phase, "%s", status.Message)
+	s.label("")
+	s.suspend(false)
+	s.runsNow()
+}
+
 // TestLabelIsNoSecondGang checks that a job in a gang is refused with the label of a queue, but not when it gets the
 // label after its start.
 func TestLabelIsNoSecondGang(t *testing.T) {
