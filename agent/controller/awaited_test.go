@@ -116,11 +116,66 @@ func TestGroupThatEnded(t *testing.T) {
 	require.EqualValues(t, 1, f.job.Status.Replacements)
 }
 
-// TestFailedMemberIsLookedAtAgain checks that a job with a failed member is judged in time, because members
+// TestGroupThatSucceeded checks that a job whose group has succeeded ends, also if a member has lost the others or was
+// replaced too late to meet them.
+func TestGroupThatSucceeded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ends func(*failing)
+		at   time.Duration // when the job has succeeded; before that, it runs
+	}{
+		"a member is lost with its node": {func(f *failing) {
+			f.ends(0, 0, net0, net1)
+			f.ends(143, 0, net2)
+			disruptedBy("DeletionByTaintManager")(f.pods[net2])
+		}, 0},
+		"a member's pod is deleted": {func(f *failing) {
+			f.ends(0, 0, net0, net1)
+			delete(f.pods, net2)
+		}, 0},
+		"a member was replaced": {func(f *failing) {
+			f.ends(0, 0, net0, net1)
+			f.create(net2, now().Add(time.Second))
+		}, settleFor},
+		"rank 0 was replaced": {func(f *failing) {
+			f.ends(0, 0, net1, net2)
+			f.create(net0, now().Add(time.Second))
+		}, settleFor},
+		"a member has lost the others": {func(f *failing) { f.ends(0, 0, net0, net1) }, settleFor},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := aGroup(t, 1, "")
+			tc.ends(f)
+			if tc.at > 0 {
+				f.settle(tc.at - 10*time.Second)
+				require.Equal(t, v1alpha1.PhaseRunning, f.job.Status.Phase)
+			}
+			f.settle(tc.at)
+			require.Equal(t, v1alpha1.PhaseSucceeded, f.job.Status.Phase)
+			require.Zero(t, f.told, "no member is replaced")
+		})
+	}
+}
+
+// TestEachPodOfAnImageCounts checks that pods whose command only the image knows are all waited for, because they do not
+// end together.
+func TestEachPodOfAnImageCounts(t *testing.T) {
+	job := aJob(t, "static")
+	f := failingOf(job)
+	first, second := layout(job)[0].name, layout(job)[1].name
+	f.ends(0, 0, first)
+	f.settle(time.Hour)
+	require.Equal(t, v1alpha1.PhaseRunning, f.job.Status.Phase)
+	delete(f.pods, second)
+	f.settle(2 * time.Hour)
+	require.Equal(t, v1alpha1.PhaseRunning, f.job.Status.Phase)
+	require.Contains(t, f.pods, second, "it is created again")
+}
+
+// TestFailedMemberIsLookedAtAgain checks that a job with a failed or succeeded member is judged in time, because members
 // that hang cause no event.
 func TestFailedMemberIsLookedAtAgain(t *testing.T) {
 	job := aJob(t, "join")
-	for name, fails := range map[string]func(*corev1.Pod){"failed": ended(9, 10*time.Second, ""), "rejected": rejected(10 * time.Second)} {
+	for name, fails := range map[string]func(*corev1.Pod){"failed": ended(9, 10*time.Second, ""), "rejected": rejected(10 * time.Second), "succeeded": ended(0, 10*time.Second, "")} {
 		b := aBuilder(job)
 		places, surplus := observe(b.slots, []*corev1.Pod{aPod(job, net0), aPod(job, net1, fails), aPod(job, net2)}, b.attempt, now())
 		require.Equal(t, settleFor-10*time.Second, plan(job, places, surplus, now()).look, name)

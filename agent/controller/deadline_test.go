@@ -28,7 +28,9 @@ func TestEndBeforeTheDeadline(t *testing.T) {
 		"the launcher runs":                            {job: "mpi", want: reasonDeadline},
 		"members succeeded in time":                    {job: "join", ends: map[string]time.Duration{"net-master-0": 16 * time.Minute, "net-worker-0": 15 * time.Minute, "net-worker-1": 15 * time.Minute}, want: reasonCompleted},
 		"one member succeeded too late":                {job: "join", ends: map[string]time.Duration{"net-master-0": 16 * time.Minute, "net-worker-0": time.Minute, "net-worker-1": 15 * time.Minute}, want: reasonDeadline},
-		"one member runs":                              {job: "join", ends: map[string]time.Duration{"net-master-0": 16 * time.Minute, "net-worker-0": 15 * time.Minute}, want: reasonDeadline},
+		"one member has lost the others":               {job: "join", ends: map[string]time.Duration{"net-master-0": 16 * time.Minute, "net-worker-0": 15 * time.Minute}, want: reasonCompleted},
+		"one member is about to end":                   {job: "join", ends: map[string]time.Duration{"net-master-0": 16 * time.Second, "net-worker-0": 15 * time.Second}, want: reasonDeadline},
+		"all members run":                              {job: "join", want: reasonDeadline},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := aJob(t, tc.job)

@@ -69,8 +69,8 @@ func plan(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now ti
 			s.replace(job, p, false, now)
 		case p.stage == done && !p.launcher() && places[0].launcher():
 			s.ended(job, p, places[0], now)
-		case p.stage == done && p.code != 0 && !places[0].launcher():
-			if waits(p) {
+		case p.stage == done && !places[0].launcher():
+			if p.code != 0 && waits(p) {
 				s.ended(job, p, place{}, now)
 			}
 			if left := settleFor - now.Sub(p.ended); left > 0 { // no event ends this time

@@ -34,7 +34,7 @@ type verdict struct {
 }
 
 // settleFor is how long the members of a job without a launcher have to end after the first
-// failure.
+// failure, or after the group has succeeded.
 const settleFor = 30 * time.Second
 
 // judgeJob decides whether the job has ended. An end before the deadline counts even if the controller
@@ -61,7 +61,8 @@ func (v verdict) retried(job *v1alpha1.LaunchJob, attempt int32) bool {
 }
 
 // judgeEnd decides whether the job has ended by its launcher, or by its members, which end together
-// with the exit code of the group.
+// with the exit code of the group. After the success of the group, a member that has lost the others, or
+// that replaces a lost one, would wait for them forever, so the job does not wait for it.
 func judgeEnd(job *v1alpha1.LaunchJob, places []place, now time.Time) verdict {
 	if len(places) > 0 && places[0].launcher() {
 		if l := places[0]; l.stage == done {
@@ -70,12 +71,15 @@ func judgeEnd(job *v1alpha1.LaunchJob, places []place, now time.Time) verdict {
 		return verdict{}
 	}
 	deciding := deciders(job, places)
-	var failed, final *place // the first that has failed, and the first that is not replaced
+	var failed, final, won *place // the first that has failed, the first that is not replaced, and one that has succeeded
 	waits, before := awaited(job, places), &steps{}
-	pending := len(deciding) == 0
+	pending, alive := len(deciding) == 0, false
 	for i := range deciding {
 		p := &deciding[i]
-		pending = pending || p.stage != done
+		pending, alive = pending || p.stage != done, alive || p.stage == starting || p.stage == running || p.stage == going
+		if won == nil && p.stage == done && p.code == 0 {
+			won = p
+		}
 		if p.stage != done || p.code == 0 {
 			continue
 		}
@@ -91,10 +95,10 @@ func judgeEnd(job *v1alpha1.LaunchJob, places []place, now time.Time) verdict {
 		return failed.verdict().among(places)
 	case final != nil && now.Sub(final.ended) >= settleFor:
 		return final.verdict().among(places)
-	case pending:
+	case pending && (failed != nil || won == nil || builder{job: job}.unwrapped(won.slot) || alive && now.Sub(won.ended) < settleFor):
 		return verdict{}
 	}
-	v := deciding[0].verdict()
+	v := won.verdict()
 	for _, p := range deciding { // the last end is the job's
 		if p.ended.After(v.run.At) {
 			v.run.At = p.ended
