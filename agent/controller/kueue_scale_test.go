@@ -67,7 +67,7 @@ func TestScaledDownWithoutSlices(t *testing.T) {
 // TestEvictedMembersAreNeeded checks that a job whose members have ended asks for all of them after an eviction.
 func TestEvictedMembersAreNeeded(t *testing.T) {
 	s := queuedStory(t, 0, false)
-	queuedJob(s, func(job *v1alpha1.LaunchJob) { job.Spec.Launcher = nil })
+	queuedJob(s, func(job *v1alpha1.LaunchJob) { job.Spec.Launcher, job.Spec.RunPolicy = nil, nil })
 	s.settle()
 	s.admits("pi")
 	s.runsNow()
@@ -80,4 +80,27 @@ func TestEvictedMembersAreNeeded(t *testing.T) {
 	s.admits("pi")
 	s.runsNow()
 	require.Len(t, s.pods(), 3)
+}
+
+// TestRestartHasQuota checks that Kueue gets the quota of a member that has ended back only if no other attempt of the
+// pods may need it. Kueue returns no quota to a job that it has admitted.
+func TestRestartHasQuota(t *testing.T) {
+	s := queuedStory(t, 0, false)
+	queuedJob(s, func(job *v1alpha1.LaunchJob) { // with backoffLimit 1
+		job.Spec.Launcher, job.Spec.RestartPolicy = nil, nil
+		job.Spec.Roles[0].Template.Spec.Containers[0].Command = nil
+	})
+	s.settle()
+	s.admits("pi")
+	s.runsNow()
+	s.kubelet(endsWith(0, s.clock.Now()), "pi-worker-0")
+	s.settle()
+	require.Empty(t, s.reclaimed("pi"), "the next attempt needs it")
+	s.kubelet(endsWith(3, s.clock.Now()))
+	s.runsNow()
+	require.EqualValues(t, 2, s.job().Status.Attempt)
+	require.Len(t, s.pods(), 3)
+	s.kubelet(endsWith(0, s.clock.Now()), "pi-worker-0")
+	s.settle()
+	require.Equal(t, "worker 1", s.reclaimed("pi"), "this attempt is the last one")
 }

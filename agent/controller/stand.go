@@ -58,6 +58,7 @@ func (r *Reconciler) followed(ctx context.Context, b builder, s *scene) error {
 	p := kueue.Progress{Succeeded: map[string]int{}}
 	var pods []*corev1.Pod
 	led, ready, wanted := true, 0, -int(b.job.Spec.Spares)
+	again := verdict{again: true}.retried(b.job, b.attempt) // it needs quota for all pods
 	for _, place := range s.places {
 		if place.pod != nil {
 			pods = append(pods, place.pod)
@@ -73,7 +74,7 @@ func (r *Reconciler) followed(ctx context.Context, b builder, s *scene) error {
 		default:
 			wanted++
 		}
-		if over && b.job.Spec.Launcher == nil { // a launcher may want another worker in its place
+		if over && b.job.Spec.Launcher == nil && !again { // a launcher may want another worker in its place
 			p.Succeeded[place.role]++
 		}
 	}
