@@ -170,6 +170,27 @@ func TestChoiceOfOlderController(t *testing.T) {
 	require.Equal(t, "True Succeeded", s.condition("pi", "Finished"))
 }
 
+// TestPrebuiltOfRunningJob checks that the label of a Workload changes nothing for a job that has a Workload of its own,
+// until the job is suspended and resumed.
+func TestPrebuiltOfRunningJob(t *testing.T) {
+	s := queuedStory(t, 0, false)
+	queuedJob(s)
+	s.settle()
+	s.admits("pi")
+	s.runsNow()
+	before, job := s.pods(), s.job()
+	job.Labels = map[string]string{"kueue.x-k8s.io/prebuilt-workload-name": "made"}
+	require.NoError(t, s.truth.Update(t.Context(), job))
+	s.settle()
+	require.Equal(t, before, s.pods())
+	require.Equal(t, v1alpha1.PhaseRunning, s.job().Status.Phase)
+	require.Zero(t, s.job().Status.Evictions)
+	s.suspend(true)
+	require.Nil(t, s.workload("pi"), "its quota is given back")
+	s.suspend(false)
+	require.Equal(t, "WorkloadMissing", s.job().Status.Reason)
+}
+
 // TestLabelOfSuspendedJob checks that a suspended job of another gang is not refused while it has the label of a queue, and
 // that it runs after the label is removed.
 func TestLabelOfSuspendedJob(t *testing.T) {

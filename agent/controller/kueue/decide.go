@@ -88,10 +88,10 @@ func (v View) begin() (d Decision, err error) {
 		w := v.All[len(v.All)-1]
 		d.Reason, d.Message = Evicted, fmt.Sprintf("Workload %s is over, and the job is not: %s", w.Name, w.condition(finished).Message)
 	}
-	if prebuilt := v.Want.Labels.Prebuilt(); prebuilt != "" {
+	if v.Want.Prebuilt != "" {
 		d.Reason = Missing
 		if len(v.All) == 0 {
-			d.Message = fmt.Sprintf("there is no Workload %s, which the label %s names: create it, or remove the label from a new job", prebuilt, jobPrebuilt)
+			d.Message = fmt.Sprintf("there is no Workload %s, which the label %s names: create it, or remove the label from a new job", v.Want.Prebuilt, jobPrebuilt)
 		}
 		return d, nil
 	}
@@ -145,7 +145,7 @@ func (v View) one(w *Workload) (Decision, error) {
 
 // queued brings the Workload of a job in the queue up to date.
 func (v View) queued(d Decision) (_ Decision, err error) {
-	if v.Want.Labels.Prebuilt() == "" && !d.Current.same(v.Want) {
+	if v.Want.Prebuilt == "" && !d.Current.same(v.Want) {
 		d.Step = Update
 		d.Object, err = d.Current.rewrite(v.Want)
 	}
@@ -164,7 +164,7 @@ func (v View) runs(d Decision) (_ Decision, err error) {
 	}
 	set, wants := exceeds(want, d.Limit)
 	switch {
-	case v.Want.Elastic && v.Want.Labels.Prebuilt() == "":
+	case v.Want.Elastic && v.Want.Prebuilt == "":
 		return v.scale(d)
 	case set == "":
 	case want[set] <= asked[set] && back[set] == 0:
@@ -177,7 +177,7 @@ func (v View) runs(d Decision) (_ Decision, err error) {
 
 // foreign reports whether a prebuilt Workload is not that of this job.
 func (v View) foreign(w *Workload) bool {
-	if v.Want.Labels.Prebuilt() == "" || w.is(admitted) || Elastic(v.Want.Annotations) {
+	if v.Want.Prebuilt == "" || w.is(admitted) || Elastic(v.Want.Annotations) {
 		return false
 	}
 	asked := w.counts()

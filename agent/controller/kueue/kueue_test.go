@@ -87,7 +87,7 @@ func TestDecide(t *testing.T) {
 		limit      int // workers
 	}
 	prebuilt := request(3)
-	prebuilt.Labels = Labels{jobPrebuilt: "pi"}
+	prebuilt.Prebuilt = "pi"
 	one := func(conditions ...string) []*Workload { return []*Workload{made(t, request(3), conditions...)} }
 	two := func(n int, old, new []string) []*Workload {
 		return []*Workload{next(t, n, new...), made(t, sliced(request(3)), old...)}
@@ -145,7 +145,7 @@ func TestDecide(t *testing.T) {
 // TestPrebuiltOfAnotherJob checks that a prebuilt Workload with other pods is ended, as Kueue does it for its own jobs.
 func TestPrebuiltOfAnotherJob(t *testing.T) {
 	want := request(4)
-	want.Labels = Labels{jobPrebuilt: "pi"}
+	want.Prebuilt = "pi"
 	d, err := Decide(View{Now: noon(), All: []*Workload{made(t, request(3))}, Want: want})
 	require.NoError(t, err)
 	require.Equal(t, Missing, d.Reason)

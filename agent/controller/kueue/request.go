@@ -87,6 +87,7 @@ type Request struct {
 	Labels      Labels            // of the job
 	Annotations map[string]string // of the job
 	Queue       string
+	Prebuilt    string    // the Workload that somebody else has made for the job; "": none
 	Priority    *Priority // nil: 0
 	Elastic     bool      // the job may be scaled while it runs, in slices
 	PodSets     []PodSet

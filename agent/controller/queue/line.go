@@ -28,6 +28,8 @@ type Line struct {
 	Want    kueue.Request
 	All     []*kueue.Workload // of the job
 	Places  map[string]kueue.Place
+
+	prebuilt string // the Workload that somebody else has made for the job; "": none
 }
 
 // Obstacle is the error of a job that cannot be queued as it is, or get pods. Message says what to change.
@@ -66,13 +68,17 @@ func (c Client) Ask(ctx context.Context, job *v1alpha1.LaunchJob, want func(vers
 		return l, err
 	}
 	l.Watched = c.Late.Watch(kind)
-	if l.All, err = c.workloads(ctx, job, kind); err != nil {
+	if l.prebuilt, err = c.prebuilt(ctx, job, kind); err != nil {
+		return l, err
+	}
+	if l.All, err = c.workloads(ctx, job, kind, l.prebuilt); err != nil {
 		return l, err
 	}
 	if job.Status.CompletionTime != nil || ptr.Deref(job.Spec.RunPolicy, v1alpha1.RunPolicy{}).Suspend {
 		return l, nil
 	}
 	l.Want = want(kind.Version)
+	l.Want.Prebuilt = l.prebuilt
 	return l, c.decide(ctx, job, &l, alive, now)
 }
 

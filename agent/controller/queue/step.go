@@ -45,7 +45,7 @@ func (c Client) Step(ctx context.Context, job *v1alpha1.LaunchJob, d kueue.Decis
 // Leave deletes the Workloads of a suspended job, so that others get its quota. While pods still use that, it only
 // reports that it waits.
 func (c Client) Leave(ctx context.Context, job *v1alpha1.LaunchJob, l Line, alive int, now time.Time) (waits bool, err error) {
-	if len(l.All) == 0 || kueue.Labels(job.Labels).Prebuilt() != "" { // a prebuilt one is not ours to make again
+	if len(l.All) == 0 || l.prebuilt != "" { // a prebuilt one is not ours to make again
 		return false, nil
 	}
 	if alive > 0 {

@@ -32,10 +32,29 @@ func (c Client) workloadKind() (schema.GroupVersionKind, error) {
 	return mapping.GroupVersionKind, nil
 }
 
-// workloads reads the Workloads of a job: the one with its name or the one that its label names, and the others of an
-// elastic job.
-func (c Client) workloads(ctx context.Context, job *v1alpha1.LaunchJob, kind schema.GroupVersionKind) (all []*kueue.Workload, err error) {
-	prebuilt := kueue.Labels(job.Labels).Prebuilt()
+// prebuilt returns the Workload that a label of the job names, or "". A label that is set on a job which has a Workload of
+// its own has no effect until the job is suspended, when it gives that up. The label of an elastic job names one slice after
+// another.
+func (c Client) prebuilt(ctx context.Context, job *v1alpha1.LaunchJob, kind schema.GroupVersionKind) (string, error) {
+	name := kueue.Labels(job.Labels).Prebuilt()
+	if name == "" || name == job.Name || kueue.Elastic(job.Annotations) {
+		return name, nil
+	}
+	own := &metav1.PartialObjectMetadata{}
+	own.SetGroupVersionKind(kind)
+	err := c.Reader.Get(ctx, client.ObjectKeyFromObject(job), own)
+	switch {
+	case err == nil && metav1.IsControlledBy(own, job):
+		return "", nil
+	case client.IgnoreNotFound(err) != nil:
+		return "", fmt.Errorf("read the job's Workload: %w", err)
+	}
+	return name, nil
+}
+
+// workloads reads the Workloads of a job: the prebuilt one or the one with the job's name, and the others of an elastic
+// job.
+func (c Client) workloads(ctx context.Context, job *v1alpha1.LaunchJob, kind schema.GroupVersionKind, prebuilt string) (all []*kueue.Workload, err error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(kind)
 	err = c.Reader.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: cmp.Or(prebuilt, job.Name)}, u)
