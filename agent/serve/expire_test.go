@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
@@ -41,6 +43,51 @@ func TestFinishedMPIJobRunsOnce(t *testing.T) {
 		require.NotNil(t, w.status().CompletionTime)
 		w.settle()
 		require.Equal(t, []string{"create pi", "status pi", "status pi", "delete pi"}, w.log, "it is not run again")
+	}
+}
+
+// TestFinishedWithoutLaunchJob checks that a finished object which has no LaunchJob is deleted after its time to live,
+// unless its operator keeps it or another operator has finished it.
+func TestFinishedWithoutLaunchJob(t *testing.T) {
+	taken := func(w *world) {
+		require.NoError(w.t, w.truth.Create(w.t.Context(), &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Namespace: "hpc", Name: "pi"}}))
+		w.settle()
+	}
+	for name, tc := range map[string]struct {
+		object func(*testing.T) (kind, *unstructured.Unstructured)
+		ends   func(*world)
+		stays  bool
+	}{
+		"it cannot be served": {aTorch, taken, false},
+		"its LaunchJob was deleted by hand": {aTorch, func(w *world) {
+			w.settle()
+			w.tells(ended(v1alpha1.PhaseSucceeded))
+			w.settle()
+			require.NoError(w.t, w.truth.Delete(w.t.Context(), w.job()))
+		}, false},
+		"its operator keeps it": {anMPIJob, taken, true},
+		"another operator has finished it": {aTorch, func(w *world) {
+			o, end := w.object(), at(1)
+			theirs := status{Conditions: []condition{{Type: hasSucceeded, Status: "True"}}, CompletionTime: &end}
+			require.NoError(w.t, theirs.write(o))
+			require.NoError(w.t, w.truth.Status().Update(w.t.Context(), o, client.FieldOwner("training-operator")))
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k, o := tc.object(t)
+			set(t, o, int64(3600), "runPolicy", "ttlSecondsAfterFinished")
+			w := newWorld(t, k, o)
+			tc.ends(w)
+			require.True(t, w.status().finished())
+			w.settle()
+			require.NoError(t, w.truth.Get(t.Context(), key, k.empty()), "its time has not come")
+			w.clock.SetTime(at(60).Add(time.Hour))
+			w.settle()
+			left := &unstructured.UnstructuredList{}
+			left.SetGroupVersionKind(k.gvk().GroupVersion().WithKind(k.name + "List"))
+			require.NoError(t, w.truth.List(t.Context(), left))
+			require.Len(t, left.Items, map[bool]int{true: 1}[tc.stays])
+		})
 	}
 }
 

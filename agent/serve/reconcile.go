@@ -66,8 +66,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("read LaunchJob %s: %w", o.GetName(), err)
 	case metav1.IsControlledBy(job, o):
 		return r.goOn(ctx, o, s, job)
-	case s.finished() || r.isLeft(o, s):
+	case r.isLeft(o, s):
 		return reconcile.Result{}, nil
+	case s.finished():
+		return r.expire(ctx, o, s, nil)
 	}
 	return r.take(ctx, o, s, job)
 }
@@ -127,14 +129,20 @@ func (r *Reconciler) take(ctx context.Context, o *unstructured.Unstructured, s s
 }
 
 // expire deletes a finished object when its time has come. mpi-operator keeps the object, and gives the time to its
-// launcher, so of an MPIJob v2beta1 only the LaunchJob is deleted.
+// launcher, so of an MPIJob v2beta1 only the LaunchJob is deleted. An object has none (nil) if it could not be served, if a
+// user deleted the LaunchJob, or if another operator has finished the object, which then stays.
 func (r *Reconciler) expire(ctx context.Context, o *unstructured.Unstructured, s status, job *v1alpha1.LaunchJob) (reconcile.Result, error) {
 	seconds, ok := ttl(o)
-	if !ok || s.CompletionTime == nil {
+	if !ok || s.CompletionTime == nil || job == nil && (r.Kind.version == v2 || r.Preview != nil) {
 		return reconcile.Result{}, nil
 	}
 	if left := time.Duration(seconds)*time.Second - r.Clock.Now().Sub(s.CompletionTime.Time); left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
+	}
+	if job == nil {
+		if who, err := r.foreign(ctx, o); err != nil || who != "" {
+			return reconcile.Result{}, err
+		}
 	}
 	var over client.Object = o
 	if r.Kind.version == v2 {
