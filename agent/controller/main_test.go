@@ -102,6 +102,15 @@ func disruptedBy(reason string) func(*corev1.Pod) {
 	}
 }
 
+// evictedByNode is a pod that its node has evicted, and that stays.
+func evictedByNode(ago time.Duration) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		disruptedBy("TerminationByKubelet")(p)
+		p.Status.Conditions[len(p.Status.Conditions)-1].LastTransitionTime = metav1.NewTime(now().Add(-ago))
+		p.Status.Phase, p.Status.Reason = corev1.PodFailed, "Evicted"
+	}
+}
+
 func deleted(ago, grace time.Duration) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		at, seconds := metav1.NewTime(now().Add(-ago+grace)), int64(grace.Seconds())

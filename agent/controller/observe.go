@@ -94,7 +94,7 @@ func (p *place) judge(now time.Time) {
 	switch {
 	case end != nil && p.restarts(end.ExitCode):
 		p.stage = starting
-	case end != nil && (end.ExitCode == 0 || !taken && !deleted): // an exit code that the deletion caused does not count
+	case end != nil && (!taken && !deleted || end.ExitCode == 0 && (p.launcher() || end.FinishedAt.Time.Before(told(p.pod)))):
 		p.stage, p.code, p.ended = done, end.ExitCode, end.FinishedAt.Time
 		said := reports.Read(end.Message, p.pod.Name)
 		p.words, p.before, p.spent, p.run = said.Words, said.Before, said.Spent, history.End{Attempts: said.Attempts, Omitted: said.Omitted}
@@ -113,6 +113,21 @@ func (p *place) judge(now time.Time) {
 	default:
 		p.stage = starting
 	}
+}
+
+// told returns when a pod was told to stop from outside. The end of its container after that does not count, whatever
+// the exit code: a program may save its work and exit with 0, and so does a worker in which nothing runs. Only a
+// launcher's 0 is always a success.
+func told(pod *corev1.Pod) (at time.Time) {
+	if pod.DeletionTimestamp != nil {
+		at = deletedAt(pod)
+	}
+	for _, c := range pod.Status.Conditions {
+		if since := c.LastTransitionTime.Time; c.Type == corev1.DisruptionTarget && (at.IsZero() || since.Before(at)) {
+			at = since
+		}
+	}
+	return at
 }
 
 // failedAt returns when a pod failed whose own container never ran. The API server does not record
@@ -161,14 +176,17 @@ func (p *place) status() corev1.ContainerStatus {
 	return corev1.ContainerStatus{}
 }
 
+// deletedAt returns when the deletion of a pod was requested.
+func deletedAt(pod *corev1.Pod) time.Time {
+	return pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
+}
+
 // held reports whether a deleted pod still exists only because its node does not confirm its end:
 // it is far past its grace period, or its node does not answer.
 func held(pod *corev1.Pod, now time.Time) bool {
-	end := pod.DeletionTimestamp.Time // deletion time plus grace period
-	if now.Sub(end) >= heldAfter {
+	if now.Sub(pod.DeletionTimestamp.Time) >= heldAfter { // deletion time plus grace period
 		return true
 	}
 	why, _ := rendezvous.Disrupted(pod)
-	grace := time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second
-	return (why == "DeletionByTaintManager" || why == "NodeLost") && now.Sub(end.Add(-grace)) >= lostFor && rendezvous.Silent(pod)
+	return (why == "DeletionByTaintManager" || why == "NodeLost") && now.Sub(deletedAt(pod)) >= lostFor && rendezvous.Silent(pod)
 }

@@ -137,6 +137,10 @@ func TestLook(t *testing.T) {
 			[]*corev1.Pod{aPod(job, "pi-launcher", ended(3, time.Second, "")), w0, w1}, outcome{verdict: "Failed", phase: "Restarting", reason: "PodsMadeAnew"}},
 		"backoff: the old pods are removed first": {launched(func(j *v1alpha1.LaunchJob) { j.Status.Attempt = 2 }), []*corev1.Pod{w0, w1},
 			outcome{create: []string{"pi-launcher"}, remove: []string{"pi-worker-0", "pi-worker-1"}, phase: "Restarting", reason: "Waiting"}},
+		"an idle worker was evicted by its node, and ended with 0": {launched(), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", ended(0, time.Second, ""), evictedByNode(2*time.Second))},
+			outcome{record: []string{"pi-worker-1: Evicted"}, phase: "Restarting", reason: "Evicted"}},
+		"the launcher succeeded while its node was drained": {launched(), []*corev1.Pod{aPod(job, "pi-launcher", ended(0, time.Second, ""), deleted(2*time.Second, 30*time.Second)), w0, w1},
+			outcome{verdict: "Completed", phase: "Succeeded", reason: "Completed"}},
 		"past the deadline": {launched(func(j *v1alpha1.LaunchJob) {
 			j.Spec.RunPolicy = &v1alpha1.RunPolicy{ActiveDeadlineSeconds: new(int64(60))}
 		}), []*corev1.Pod{launcher, w0, w1}, outcome{verdict: "DeadlineExceeded", phase: "Failed", reason: "DeadlineExceeded"}},
