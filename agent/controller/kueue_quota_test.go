@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
@@ -35,4 +36,29 @@ func TestQuotaIsKeptWhilePodsRun(t *testing.T) {
 	s.kubelet(ends)
 	s.settle()
 	require.Equal(t, "True Succeeded", s.condition("pi", "Finished"))
+}
+
+// TestTimeToLive checks that a job which has ended is deleted in time, unless MultiKueue has created it and still has to
+// copy its end to another cluster.
+func TestTimeToLive(t *testing.T) {
+	for name, row := range map[string]struct {
+		labels map[string]string
+		stays  bool
+	}{
+		"of this cluster":    {map[string]string{"team": "blue"}, false},
+		"of another cluster": {map[string]string{"kueue.x-k8s.io/multikueue-origin": "multikueue"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, k := aStory(t, 0, false), kindOfJob{led: true, workers: 1}
+			job := k.job(s.key)
+			job.Labels, job.Spec.RunPolicy.TTLSecondsAfterFinished = row.labels, new(int32(0))
+			require.NoError(t, s.truth.Create(t.Context(), job))
+			s.running(k)
+			s.kubelet(endsWith(0, s.clock.Now()))
+			s.settle()
+			err := s.truth.Get(t.Context(), s.key, job)
+			require.Equal(t, row.stays, err == nil, "%v", err)
+			require.NoError(t, client.IgnoreNotFound(err))
+		})
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/agent/controller/gang"
 	"github.com/musterhq/muster/agent/controller/kueue"
 	"github.com/musterhq/muster/agent/controller/queue"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // stand does what a place in Kueue's line asks for: it writes the Workload, tells Kueue about the pods, and reads what
@@ -175,9 +176,10 @@ func (r *Reconciler) delegate(ctx context.Context, job *v1alpha1.LaunchJob, l li
 	return result, client.IgnoreNotFound(err)
 }
 
-// expire deletes a job that has ended, after the time that the user has set.
+// expire deletes a job that has ended, after the time that the user has set. MultiKueue, which has created a job for another
+// cluster, deletes it itself: it would run a job again that is gone before its end was copied.
 func (r *Reconciler) expire(ctx context.Context, job *v1alpha1.LaunchJob, s scene) (reconcile.Result, error) {
-	if ttl := runPolicy(job).TTLSecondsAfterFinished; ttl != nil {
+	if ttl := runPolicy(job).TTLSecondsAfterFinished; ttl != nil && job.Labels[names.LabelKueueOrigin] == "" {
 		left := time.Duration(*ttl)*time.Second - s.now.Sub(job.Status.CompletionTime.Time)
 		if left <= 0 {
 			err := r.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &job.UID})

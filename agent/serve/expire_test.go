@@ -46,6 +46,21 @@ func TestFinishedMPIJobRunsOnce(t *testing.T) {
 	}
 }
 
+// TestFinishedForAnotherCluster checks that MultiKueue finds the end of an object that it has created, whatever its time to
+// live is.
+func TestFinishedForAnotherCluster(t *testing.T) {
+	k, o := aTorch(t)
+	set(t, o, int64(0), "runPolicy", "ttlSecondsAfterFinished")
+	o.SetLabels(map[string]string{"muster.dev/serve": "true", "kueue.x-k8s.io/multikueue-origin": "multikueue"})
+	w := newWorld(t, k, o)
+	w.settle()
+	w.tells(ended(v1alpha1.PhaseSucceeded))
+	w.clock.SetTime(at(60).Add(time.Hour))
+	w.settle()
+	require.True(t, w.status().is(hasSucceeded))
+	require.NotNil(t, w.job())
+}
+
 // TestFinishedWithoutLaunchJob checks that a finished object which has no LaunchJob is deleted after its time to live,
 // unless its operator keeps it or another operator has finished it.
 func TestFinishedWithoutLaunchJob(t *testing.T) {

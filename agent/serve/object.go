@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/musterhq/muster/exec/names"
 )
 
 // replica is one of an object's replica specs.
@@ -68,8 +70,12 @@ func managedBy(o *unstructured.Unstructured) string {
 	return who
 }
 
-// ttl returns after how many seconds a finished object is deleted, or only its LaunchJob.
+// ttl returns after how many seconds a finished object is deleted, or only its LaunchJob. MultiKueue itself deletes the
+// objects that it has created, after it has copied their ends to another cluster.
 func ttl(o *unstructured.Unstructured) (seconds int64, ok bool) {
+	if o.GetLabels()[names.LabelKueueOrigin] != "" {
+		return 0, false
+	}
 	seconds, ok, _ = unstructured.NestedInt64(o.Object, "spec", "runPolicy", "ttlSecondsAfterFinished")
 	return seconds, ok
 }

@@ -30,6 +30,9 @@ const (
 	LabelKueueIndex = "kueue.x-k8s.io/pod-group-pod-index"
 	// The queue of Kueue that a job is in, if gang.queue names none. Muster reads it on a LaunchJob.
 	LabelKueueQueue = "kueue.x-k8s.io/queue-name"
+	// The cluster from which MultiKueue has created a job on this one. MultiKueue deletes the job after it has copied the
+	// end, so Muster does not, whatever its time to live is.
+	LabelKueueOrigin = "kueue.x-k8s.io/multikueue-origin"
 	// The place of the pod's Job in its JobSet, which JobSet sets. Muster orders the workers by it
 	// before anything else, and then by their number in the Job.
 	LabelJobSetIndex = "jobset.sigs.k8s.io/job-global-index"
