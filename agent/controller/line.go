@@ -105,7 +105,7 @@ func (l line) obstacle() *obstacle {
 // evicts returns the end of an attempt whose pods must go. It counts once: the next attempt is not admitted yet.
 func (l line) evicts(job *v1alpha1.LaunchJob, places []place) (v verdict) {
 	had := meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.Admitted) ||
-		slices.ContainsFunc(places, func(p place) bool { return p.pod != nil })
+		slices.ContainsFunc(places, func(p place) bool { return p.pod != nil && p.stage != forgotten })
 	o := l.obstacle()
 	if !l.On || l.Keep || !had || o == nil {
 		return v

@@ -54,27 +54,35 @@ const (
 )
 
 // observe assigns pods to the slots of a job. surplus are the pods without a slot: those of roles
-// that became smaller, and of earlier attempts.
+// that became smaller, and of earlier attempts. If a node that does not answer holds a pod of an earlier attempt, the
+// place has this pod until it has one of its own.
 func observe(slots []slot, pods []*corev1.Pod, attempt int32, now time.Time) (places []place, surplus []*corev1.Pod) {
 	of := map[string][]*corev1.Pod{}
 	for _, p := range pods {
 		of[p.Labels[names.LabelPod]] = append(of[p.Labels[names.LabelPod]], p)
 	}
+	current := strconv.Itoa(int(attempt))
 	for _, s := range slots {
 		p := place{slot: s}
 		for _, pod := range of[s.name] {
-			if pod.Labels[names.LabelAttempt] != strconv.Itoa(int(attempt)) {
+			if pod.Labels[names.LabelAttempt] != current {
 				surplus = append(surplus, pod)
-				p.stage = going // it still has the name
-				continue
+				if pod.DeletionTimestamp == nil || !held(pod, now) {
+					p.stage = going // it still has the name
+					continue
+				}
 			}
 			if p.pod == nil || cmp.Or(pod.CreationTimestamp.Compare(p.pod.CreationTimestamp.Time), cmp.Compare(pod.Name, p.pod.Name)) > 0 {
 				p.pod = pod
 			}
 		}
 		delete(of, s.name)
-		if p.pod != nil {
+		switch {
+		case p.pod != nil && p.pod.Labels[names.LabelAttempt] == current:
 			p.judge(now)
+		case p.pod != nil:
+			p.stage = forgotten
+			p.why, _ = rendezvous.Disrupted(p.pod)
 		}
 		places = append(places, p)
 	}
