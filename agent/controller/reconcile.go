@@ -58,6 +58,9 @@ const retryAfter = 5 * time.Second
 // Reconcile moves one job forward: observe, decide, act, and write the status once.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	result, err := r.reconcile(ctx, req)
+	if apierrors.IsConflict(err) || errors.Is(err, queue.ErrStale) { // the cache is behind
+		result, err = reconcile.Result{RequeueAfter: time.Second}, nil
+	}
 	if n := r.failures.count(req.NamespacedName, err); n > 0 && n%standsAfter == 0 {
 		err = errors.Join(err, r.stands(ctx, req.NamespacedName, err))
 	}
@@ -265,9 +268,6 @@ func (r *Reconciler) tidy(ctx context.Context, b builder, s scene, surplus []*co
 		job = job.DeepCopy()
 		job.Status = status
 		if err := r.Client.Status().Update(ctx, job, client.FieldOwner(fieldManager)); err != nil {
-			if apierrors.IsConflict(err) {
-				return reconcile.Result{RequeueAfter: time.Second}, nil // the cache is behind
-			}
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
 	}
@@ -275,11 +275,7 @@ func (r *Reconciler) tidy(ctx context.Context, b builder, s scene, surplus []*co
 		s.steps.again(retryAfter)
 		return r.expire(ctx, job, s)
 	}
-	err := r.queue().Conclude(ctx, job, s.line.Line, s.now)
-	if errors.Is(err, queue.ErrStale) {
-		return reconcile.Result{RequeueAfter: time.Second}, nil
-	}
-	if err != nil {
+	if err := r.queue().Conclude(ctx, job, s.line.Line, s.now); err != nil {
 		return reconcile.Result{}, err
 	}
 	return r.expire(ctx, job, s)
@@ -310,9 +306,6 @@ func (r *Reconciler) report(ctx context.Context, job *v1alpha1.LaunchJob, s scen
 	job = job.DeepCopy()
 	job.Status = status
 	if err := r.Client.Status().Update(ctx, job, client.FieldOwner(fieldManager)); err != nil {
-		if apierrors.IsConflict(err) {
-			return reconcile.Result{RequeueAfter: time.Second}, nil // the cache is behind
-		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	r.Metrics.Count(job.Namespace, old, status, podsOf(s.places))

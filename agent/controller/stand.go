@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -137,10 +136,6 @@ func (r *Reconciler) delegate(ctx context.Context, job *v1alpha1.LaunchJob, l li
 	case l.refused == nil && l.Step != kueue.Nothing:
 		err = r.queue().Step(ctx, job, l.Decision)
 	}
-	if errors.Is(err, queue.ErrStale) {
-		err = nil
-		s.steps.again(time.Second)
-	}
 	if o := obstacleOf(err); o != nil {
 		why, err = o, nil
 	}
@@ -169,11 +164,7 @@ func (r *Reconciler) delegate(ctx context.Context, job *v1alpha1.LaunchJob, l li
 	}
 	job = job.DeepCopy()
 	job.Status = *status
-	err = r.Client.Status().Update(ctx, job, client.FieldOwner(fieldManager))
-	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: time.Second}, nil
-	}
-	return result, client.IgnoreNotFound(err)
+	return result, client.IgnoreNotFound(r.Client.Status().Update(ctx, job, client.FieldOwner(fieldManager)))
 }
 
 // expire deletes a job that has ended, after the time that the user has set. MultiKueue, which has created a job for another
