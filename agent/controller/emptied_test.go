@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
@@ -44,6 +47,22 @@ func TestCountsAfterTheEnd(t *testing.T) {
 			require.Equal(t, ready, status.Ready, "it keeps its last value")
 		})
 	}
+}
+
+// TestConditionsOfSuspendedJob checks that a job which is suspended while pods are replaced is no longer restarting.
+func TestConditionsOfSuspendedJob(t *testing.T) {
+	s, k := aStory(t, 0, false), kindOfJob{led: true, workers: 2}
+	require.NoError(t, s.truth.Create(t.Context(), k.job(s.key)))
+	s.running(k)
+	require.NoError(t, s.truth.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: "pi-worker-0"}}))
+	s.settle()
+	is := func(kind string) bool { return meta.IsStatusConditionTrue(s.job().Status.Conditions, kind) }
+	require.True(t, is(v1alpha1.Restarting))
+	s.suspend(true)
+	for _, kind := range []string{v1alpha1.Restarting, v1alpha1.Launched, v1alpha1.WorkersReady, v1alpha1.Stalled} {
+		require.False(t, is(kind), kind)
+	}
+	require.True(t, is(v1alpha1.Suspended))
 }
 
 // TestCountsWhilePodsEnd checks that workers which end after the launcher are no longer active, also if

@@ -151,7 +151,7 @@ func (r *Reconciler) delegate(ctx context.Context, job *v1alpha1.LaunchJob, l li
 	switch {
 	case runPolicy(job).Suspend:
 		status.StartTime, status.Gang = nil, ""
-		say(status, v1alpha1.PhaseSuspended, obstacle{reasonSuspended, "runPolicy.suspend is true"}, v1alpha1.Suspended, v1alpha1.Admitted, v1alpha1.WorkersReady, v1alpha1.Launched, v1alpha1.Stalled)
+		say(status, v1alpha1.PhaseSuspended, obstacle{reasonSuspended, "runPolicy.suspend is true"}, v1alpha1.Suspended, v1alpha1.Admitted, v1alpha1.WorkersReady, v1alpha1.Launched, v1alpha1.Stalled, v1alpha1.Restarting)
 	case why != nil && !l.Pods:
 		status.StartTime = nil
 		set(status, v1alpha1.Suspended, false, obstacle{reasonResumed, ""})
