@@ -49,6 +49,21 @@ func TestCountsAfterTheEnd(t *testing.T) {
 	}
 }
 
+// TestGenerationAfterTheEnd checks that the status of a job that has ended is about its newest spec. Tools that compare the two
+// generations would wait forever.
+func TestGenerationAfterTheEnd(t *testing.T) {
+	s, k := aStory(t, 0, false), kindOfJob{led: true, workers: 1}
+	require.NoError(t, s.truth.Create(t.Context(), k.job(s.key)))
+	s.running(k)
+	s.ends()
+	job := s.job()
+	job.Spec.RunPolicy.TTLSecondsAfterFinished, job.Generation = new(int32(1<<30)), 7
+	require.NoError(t, s.truth.Update(t.Context(), job))
+	s.settle()
+	require.EqualValues(t, 7, s.job().Status.ObservedGeneration)
+	require.Equal(t, v1alpha1.PhaseSucceeded, s.job().Status.Phase)
+}
+
 // TestConditionsOfSuspendedJob checks that a job which is suspended while pods are replaced is no longer restarting.
 func TestConditionsOfSuspendedJob(t *testing.T) {
 	s, k := aStory(t, 0, false), kindOfJob{led: true, workers: 2}

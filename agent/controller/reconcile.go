@@ -264,7 +264,7 @@ func (r *Reconciler) tidy(ctx context.Context, b builder, s scene, surplus []*co
 	if err := r.remove(ctx, s.steps.remove); err != nil {
 		return reconcile.Result{}, err
 	}
-	if status := emptied(job.Status, s); !equality.Semantic.DeepEqual(job.Status, status) {
+	if status := emptied(job, s); !equality.Semantic.DeepEqual(job.Status, status) {
 		job = job.DeepCopy()
 		job.Status = status
 		if err := r.Client.Status().Update(ctx, job, client.FieldOwner(fieldManager)); err != nil {

@@ -143,8 +143,9 @@ func count(s *v1alpha1.LaunchJobStatus, sc scene) (ready, wanted int) {
 
 // emptied returns the status of a job that has ended, without the pods that have ended or gone since. How
 // many have succeeded and failed stays as it was at the end.
-func emptied(status v1alpha1.LaunchJobStatus, sc scene) v1alpha1.LaunchJobStatus {
-	s, left := status.DeepCopy(), &v1alpha1.LaunchJobStatus{}
+func emptied(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
+	s, left := job.Status.DeepCopy(), &v1alpha1.LaunchJobStatus{}
+	s.ObservedGeneration = job.Generation
 	count(left, sc)
 	s.Workers = min(s.Workers, left.Workers)
 	for i := range s.Roles {
