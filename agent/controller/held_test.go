@@ -85,3 +85,41 @@ func TestNodeHoldsAnEvictedPod(t *testing.T) {
 	require.Equal(t, []int32{2, 1}, []int32{s.job().Status.Attempt, s.job().Status.Evictions})
 	require.Len(t, s.pods(), 5, "four, and the one on the node")
 }
+
+// TestRenamedContainer checks that a job whose container gets another name in the template ends by the pods that it has, and
+// that new pods have the new name.
+func TestRenamedContainer(t *testing.T) {
+	for _, k := range kindsOfJob {
+		t.Run(k.name, func(t *testing.T) {
+			s := aStory(t, 0, false)
+			require.NoError(t, s.truth.Create(t.Context(), k.job(s.key)))
+			s.running(k)
+			job := s.job()
+			job.Spec.Roles[0].Template.Spec.Containers[0].Name = "trainer"
+			if k.led {
+				job.Spec.Launcher.Template.Spec.Containers[0].Name = "trainer"
+			}
+			require.NoError(t, s.truth.Update(t.Context(), job))
+			s.settle()
+			require.Equal(t, v1alpha1.PhaseRunning, s.job().Status.Phase)
+			s.kubelet(func(p *corev1.Pod) {
+				endsWith(143, s.clock.Now())(p)
+				disruptedBy("EvictionByEvictionAPI")(p)
+			}, "pi-worker-0")
+			s.settle()
+			for _, p := range s.pods() {
+				require.Equal(t, p.Name == "pi-worker-0", p.Spec.Containers[0].Name == "trainer", p.Name)
+			}
+			s.kubelet(func(p *corev1.Pod) {
+				if p.Spec.Containers[0].Name == "main" {
+					endsWith(0, s.clock.Now())(p)
+					return
+				}
+				endsWith(0, s.clock.Now())(p)
+				p.Status.ContainerStatuses[0].Name = "trainer"
+			})
+			s.settle()
+			require.Equal(t, v1alpha1.PhaseSucceeded, s.job().Status.Phase)
+		})
+	}
+}

@@ -34,6 +34,7 @@ const (
 type place struct {
 	slot
 	pod    *corev1.Pod // the newest; nil if missing
+	main   string      // the pod's own container
 	stage  stage
 	ready  bool
 	code   int32
@@ -77,6 +78,9 @@ func observe(slots []slot, pods []*corev1.Pod, attempt int32, now time.Time) (pl
 			}
 		}
 		delete(of, s.name)
+		if p.main = s.container; p.pod != nil && s.own(&p.pod.Spec) == nil { // it has another name in the template by now
+			p.main = p.pod.Annotations[names.AnnotationDefaultContainer]
+		}
 		switch {
 		case p.pod != nil && p.pod.Labels[names.LabelAttempt] == current:
 			p.judge(now)
@@ -115,7 +119,7 @@ func (p *place) judge(now time.Time) {
 		p.stage, p.why = lost, why
 	case p.pod.Status.Phase == corev1.PodFailed:
 		// The kubelet or a controller failed the pod before its container ran.
-		p.stage, p.code, p.words, p.ended = done, names.ExitHopeless, rendezvous.Explain(p.pod, p.container, now).Sentence, failedAt(p.pod)
+		p.stage, p.code, p.words, p.ended = done, names.ExitHopeless, rendezvous.Explain(p.pod, p.main, now).Sentence, failedAt(p.pod)
 	case status.State.Running != nil:
 		p.stage = running
 	default:
@@ -164,12 +168,12 @@ func (p *place) began() bool { return p.status().State.Terminated != nil && p.ca
 // restarts reports whether the kubelet starts the container again in the same pod, by the rules of its
 // template. A worker that its launcher has given up gets another pod whatever they say.
 func (p *place) restarts(code int32) bool {
-	return (p.launcher() || code != names.ExitReplaced) && rendezvous.Restarts(p.pod, p.container, code)
+	return (p.launcher() || code != names.ExitReplaced) && rendezvous.Restarts(p.pod, p.main, code)
 }
 
 // unstarted replaces the runtime's message for a container that it could not start.
 func (p *place) unstarted(now time.Time) {
-	if r := rendezvous.Explain(p.pod, p.container, now); r.Code == rendezvous.NoAgent || r.Code == rendezvous.StartError {
+	if r := rendezvous.Explain(p.pod, p.main, now); r.Code == rendezvous.NoAgent || r.Code == rendezvous.StartError {
 		p.cause, p.words = string(r.Code), r.Sentence+"; hint: "+r.Hint
 	}
 }
@@ -177,7 +181,7 @@ func (p *place) unstarted(now time.Time) {
 // status returns the status of the slot's own container.
 func (p *place) status() corev1.ContainerStatus {
 	for _, s := range p.pod.Status.ContainerStatuses {
-		if s.Name == p.container {
+		if s.Name == p.main {
 			return s
 		}
 	}

@@ -205,6 +205,6 @@ func clean(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now t
 // container has ended, the kubelet stops its sidecars (init containers that restart), which may
 // take their whole grace period. It does not stop an ordinary container, which may run forever.
 func (p place) stays() bool {
-	beside := slices.ContainsFunc(p.pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Name != p.container && c.State.Terminated == nil })
+	beside := slices.ContainsFunc(p.pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Name != p.main && c.State.Terminated == nil })
 	return slices.Contains([]corev1.PodPhase{corev1.PodSucceeded, corev1.PodFailed}, p.pod.Status.Phase) || p.stage == done && !beside
 }

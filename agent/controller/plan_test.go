@@ -267,7 +267,7 @@ func TestInitContainerFailed(t *testing.T) {
 	pod.Spec.InitContainers = []corev1.Container{{Name: "code-sync"}}
 	pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, InitContainerStatuses: []corev1.ContainerStatus{{Name: "code-sync", State: corev1.ContainerState{
 		Terminated: &corev1.ContainerStateTerminated{ExitCode: 128, Reason: "Error", Message: "fatal: no such branch"}}}}}
-	p := place{slot: slot{name: "pi-launcher", role: "launcher", rank: -1, container: "main"}, pod: pod}
+	p := place{slot: slot{name: "pi-launcher", role: "launcher", rank: -1}, main: "main", pod: pod}
 	p.judge(now())
 	v := p.verdict()
 	require.True(t, v.over)

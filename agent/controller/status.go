@@ -273,7 +273,7 @@ func worst(sc scene) obstacle {
 		if p.ready || p.pod == nil || p.stage == done && p.code == 0 || p.launcher() && p.stage == running {
 			continue
 		}
-		if r := rendezvous.Because(rendezvous.Explain(p.pod, p.container, sc.now), p.pod, sc.events); !r.OK() {
+		if r := rendezvous.Because(rendezvous.Explain(p.pod, p.main, sc.now), p.pod, sc.events); !r.OK() {
 			list = append(list, r)
 		}
 	}

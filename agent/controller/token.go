@@ -73,7 +73,7 @@ func (b builder) expel(places []place) (strangers []*corev1.Pod) {
 		}
 		wanted := p.own(&p.template.Spec).DeepCopy()
 		setEnv(wanted, b.memberEnv())
-		if children.TokenOf(p.own(&p.pod.Spec)) != children.TokenOf(wanted) || children.OtherKey(&p.pod.Spec, b.job.Status.TokenSecret) {
+		if children.TokenOf(slot{container: p.main}.own(&p.pod.Spec)) != children.TokenOf(wanted) || children.OtherKey(&p.pod.Spec, b.job.Status.TokenSecret) {
 			strangers = append(strangers, p.pod)
 			places[i] = place{slot: p.slot, stage: going} // it still has the name
 		}

@@ -150,7 +150,7 @@ func (p place) verdict() verdict {
 // logged reports whether the last words of the container are the end of its log. See lastLines.
 func (p place) logged() bool {
 	for _, c := range p.pod.Spec.Containers {
-		if c.Name == p.container {
+		if c.Name == p.main {
 			return !p.launcher() && c.TerminationMessagePolicy == corev1.TerminationMessageFallbackToLogsOnError
 		}
 	}
@@ -167,7 +167,7 @@ func (v verdict) among(places []place) verdict {
 	}
 	for _, p := range places {
 		if p.why != "" && p.pod != nil {
-			v.message += fmt.Sprintf("; pod %s was lost: %s", p.pod.Name, rendezvous.Explain(p.pod, p.container, time.Time{}).Brief)
+			v.message += fmt.Sprintf("; pod %s was lost: %s", p.pod.Name, rendezvous.Explain(p.pod, p.main, time.Time{}).Brief)
 		}
 	}
 	return v

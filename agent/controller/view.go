@@ -11,7 +11,7 @@ import (
 func podsOf(places []place) (pods []history.Pod) {
 	for _, p := range places {
 		if p.pod != nil && p.stage != going {
-			pods = append(pods, history.Pod{Pod: p.pod, Container: p.container, Launcher: p.launcher()})
+			pods = append(pods, history.Pod{Pod: p.pod, Container: p.main, Launcher: p.launcher()})
 		}
 	}
 	return pods
