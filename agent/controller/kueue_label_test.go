@@ -208,6 +208,42 @@ func TestLabelOfSuspendedJob(t *testing.T) {
 	s.runsNow()
 }
 
+// TestSuspendedJobIsCorrected checks that a suspended job which would be refused is not, that its status says why it would
+// be, that its quota is given back, and that it runs after it was corrected.
+func TestSuspendedJobIsCorrected(t *testing.T) {
+	for name, led := range map[string]bool{"launcher": true, "members": false} {
+		t.Run(name, func(t *testing.T) {
+			s := queuedStory(t, 0, false)
+			queuedJob(s, func(job *v1alpha1.LaunchJob) {
+				job.Spec.Success = "worker:0"
+				if !led {
+					job.Spec.Launcher = nil
+				}
+			})
+			s.settle()
+			s.admits("pi")
+			s.runsNow()
+			write := func(container string) {
+				job := s.job()
+				job.Spec.RunPolicy.Suspend, job.Spec.Roles[0].Container = true, container
+				require.NoError(t, s.truth.Update(t.Context(), job))
+				s.settle()
+				require.Equal(t, v1alpha1.PhaseSuspended, s.job().Status.Phase)
+			}
+			write("mian")
+			require.Empty(t, s.pods())
+			require.Nil(t, s.workload("pi"))
+			require.Equal(t, "runPolicy.suspend is true, and the job would be refused: the template of worker has no container mian: set container to one of its containers",
+				s.job().Status.Message)
+			write("main")
+			require.Equal(t, "runPolicy.suspend is true", s.job().Status.Message)
+			s.suspend(false)
+			s.admits("pi")
+			s.runsNow()
+		})
+	}
+}
+
 // TestLabelIsNoSecondGang checks that a job in a gang is refused with the label of a queue, but not when it gets the
 // label after its start.
 func TestLabelIsNoSecondGang(t *testing.T) {

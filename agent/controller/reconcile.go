@@ -88,7 +88,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 		known = job.DeepCopy()
 		known.Status.Gang = s.gang.backend
 	}
-	if refuse(r.builder(ctx, known)) == nil || job.Status.CompletionTime != nil {
+	if refuse(r.builder(ctx, known)) == nil || job.Status.CompletionTime != nil || runPolicy(job).Suspend {
 		if s.line, err = r.line(ctx, known, pods, s.now); err != nil {
 			return reconcile.Result{}, err
 		}
@@ -137,8 +137,12 @@ func (r *Reconciler) pods(ctx context.Context, job *v1alpha1.LaunchJob) ([]*core
 // advance decides and acts. A rejection by the API server becomes the scene's obstacle; other
 // errors are returned.
 func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus []*corev1.Pod) error {
-	if err := refuse(b); err != nil {
-		s.verdict = verdict{over: true, reason: reasonRefused, message: err.Error()}
+	refused := refuse(b)
+	switch {
+	case refused != nil && runPolicy(b.job).Suspend: // until it is resumed, a user may correct it
+		s.blocked = &obstacle{reasonRefused, refused.Error()}
+	case refused != nil:
+		s.verdict = verdict{over: true, reason: reasonRefused, message: refused.Error()}
 		return nil
 	}
 	if s.verdict = judgeJob(b.job, s.places, s.now); s.verdict.over {
@@ -148,7 +152,9 @@ func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus [
 		return nil // the pods are those of an earlier attempt from now on
 	}
 	s.verdict = verdict{}
-	surplus = append(surplus, b.expel(s.places)...)
+	if refused == nil {
+		surplus = append(surplus, b.expel(s.places)...)
+	}
 	s.steps = plan(b.job, s.places, surplus, s.now)
 	if !s.line.Open() {
 		s.steps.create = nil

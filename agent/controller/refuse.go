@@ -58,11 +58,8 @@ func commandless(b builder, s slot) error {
 }
 
 // twoGangs rejects pods that the gangs of two schedulers claim, because neither would start them. A label that a job
-// gets after its start claims nothing. While a job is suspended, its labels and templates may change.
+// gets after its start claims nothing.
 func twoGangs(job *v1alpha1.LaunchJob, slots []slot) error {
-	if runPolicy(job).Suspend {
-		return nil
-	}
 	asked := [][2]string{{"the labels of the LaunchJob", gang.Claimed(job.Labels, nil, "")}}
 	if gang.Begun(job) {
 		asked = nil

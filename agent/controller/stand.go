@@ -127,12 +127,12 @@ func (r *Reconciler) delegate(ctx context.Context, job *v1alpha1.LaunchJob, l li
 	switch {
 	case job.Status.CompletionTime != nil: // MultiKueue ends the Workload
 		return r.expire(ctx, job, s)
+	case runPolicy(job).Suspend:
+		err = r.leave(ctx, job, l, 0, &s)
 	case refuse(r.builder(ctx, job)) != nil:
 		why = &obstacle{reasonRefused, refuse(r.builder(ctx, job)).Error()}
 	case gang.Backend(job) != gang.Kueue:
 		why = &obstacle{reasonNoQueue, "spec.managedBy is " + kueue.Manager + ", but the job names no queue: create it with gang: {backend: kueue, queue: NAME}"}
-	case runPolicy(job).Suspend:
-		err = r.leave(ctx, job, l, 0, &s)
 	case l.refused == nil && l.Step != kueue.Nothing:
 		err = r.queue().Step(ctx, job, l.Decision)
 	}

@@ -58,7 +58,11 @@ func newStatus(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
 		if sc.alive == 0 { // until then Kueue holds the quota
 			s.Gang = "" // a resumed job may find another scheduler
 		}
-		say(s, v1alpha1.PhaseSuspended, obstacle{reasonSuspended, "runPolicy.suspend is true"}, v1alpha1.Suspended, v1alpha1.Admitted, v1alpha1.WorkersReady, v1alpha1.Launched, v1alpha1.Stalled, v1alpha1.Restarting)
+		why := obstacle{reasonSuspended, "runPolicy.suspend is true"}
+		if sc.blocked != nil {
+			why.message += ", and the job would be refused: " + sc.blocked.message
+		}
+		say(s, v1alpha1.PhaseSuspended, why, v1alpha1.Suspended, v1alpha1.Admitted, v1alpha1.WorkersReady, v1alpha1.Launched, v1alpha1.Stalled, v1alpha1.Restarting)
 	default:
 		s.StartTime = cmp.Or(s.StartTime, &metav1.Time{Time: sc.now})
 		if admit(s, sc.line); sc.line.On && !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.Admitted) {

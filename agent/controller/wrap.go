@@ -75,7 +75,8 @@ func runsAgent(c *corev1.Container) bool {
 
 // unwrapped reports whether only the image knows the command, and does not contain the agent.
 func (b builder) unwrapped(s slot) bool {
-	return delivery(b.job) != baked && len(s.own(&s.template.Spec).Command) == 0
+	own := s.own(&s.template.Spec)
+	return own != nil && delivery(b.job) != baked && len(own.Command) == 0
 }
 
 // joinWords returns the command line of a member.
