@@ -36,7 +36,7 @@ func Add(mgr manager.Manager, mode Mode, namespaces []string) error {
 	return mgr.Add(f)
 }
 
-// lookAgain is how often to check whether the cluster now has a missing kind.
+// lookAgain is how often to check whether the cluster now has a missing kind, or allows a LaunchJob.
 const lookAgain = 30 * time.Second
 
 // finder starts a controller for each kind as soon as the cluster has it.

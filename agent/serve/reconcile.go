@@ -118,7 +118,12 @@ func (r *Reconciler) take(ctx context.Context, o *unstructured.Unstructured, s s
 		sentence = fmt.Sprintf("LaunchJob %s exists and does not belong to this object: rename one of them", o.GetName())
 	}
 	if sentence == "" {
-		if sentence, err = r.make(ctx, o, job, warnings); err != nil {
+		sentence, err = r.make(ctx, o, job, warnings)
+		if apierrors.IsForbidden(err) { // by a quota, a policy, or for want of a right
+			r.Events.Eventf(o, nil, corev1.EventTypeWarning, "NotCreated", "Create", "%s", clip(err.Error()))
+			return reconcile.Result{RequeueAfter: lookAgain}, nil
+		}
+		if err != nil {
 			return retry(err)
 		}
 	}

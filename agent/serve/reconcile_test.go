@@ -1,15 +1,20 @@
 package serve
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/yaml"
 
@@ -275,6 +280,24 @@ func TestCannotBeServed(t *testing.T) {
 		require.Equal(t, soon, result.RequeueAfter)
 		require.Empty(t, w.log)
 	})
+}
+
+// TestLaunchJobIsForbidden checks that an event of the object says why its LaunchJob cannot be created for now, and that it is
+// created when that has changed.
+func TestLaunchJobIsForbidden(t *testing.T) {
+	k, o := aTorch(t)
+	w := newWorld(t, k, o)
+	whole := w.r.Client
+	w.r.Client = interceptor.NewClient(w.truth, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+		return apierrors.NewForbidden(schema.GroupResource{Group: "muster.dev", Resource: "launchjobs"}, "pi", errors.New("exceeded quota: few"))
+	}})
+	result, err := w.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
+	require.NoError(t, err)
+	require.Equal(t, lookAgain, result.RequeueAfter)
+	require.Equal(t, []string{`Warning NotCreated create LaunchJob pi: launchjobs.muster.dev "pi" is forbidden: exceeded quota: few`}, w.heard())
+	w.r.Client = whole
+	w.settle()
+	require.NotNil(t, w.job())
 }
 
 // TestExpires checks that a finished object is deleted after its time to live, if its operator did
