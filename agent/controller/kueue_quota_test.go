@@ -3,12 +3,17 @@
 package controller
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
@@ -61,4 +66,40 @@ func TestTimeToLive(t *testing.T) {
 			require.NoError(t, client.IgnoreNotFound(err))
 		})
 	}
+}
+
+// TestEndWithoutKueue checks that the end of a job is seen and its pods are deleted while Workloads cannot be read, as in an
+// update of Kueue, whose webhook converts them. Kueue gets the quota back afterwards.
+func TestEndWithoutKueue(t *testing.T) {
+	s := queuedStory(t, 0, false)
+	queuedJob(s)
+	s.settle()
+	s.admits("pi")
+	s.runsNow()
+	down := s.reconciler(interceptor.NewClient(s.mine, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if o.GetObjectKind().GroupVersionKind().Kind == "Workload" {
+				return errors.New("conversion webhook failed")
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+	}))
+	look := func() {
+		s.clock.SetTime(s.clock.Now().Add(time.Minute))
+		_, err := down.Reconcile(t.Context(), reconcile.Request{NamespacedName: s.key})
+		if s.job().Status.CompletionTime == nil {
+			require.ErrorContains(t, err, "conversion webhook failed")
+		}
+	}
+	look()
+	require.Len(t, s.pods(), 4, "pods stay")
+	s.kubelet(endsWith(0, s.clock.Now()), "pi-launcher")
+	for range 4 {
+		look()
+	}
+	require.Equal(t, v1alpha1.PhaseSucceeded, s.job().Status.Phase)
+	require.Len(t, s.pods(), 1, "workers hold no GPU")
+	require.Empty(t, s.condition("pi", "Finished"))
+	s.settle()
+	require.Equal(t, "True Succeeded", s.condition("pi", "Finished"))
 }

@@ -21,6 +21,7 @@ import (
 type line struct {
 	queue.Line
 	refused *obstacle // in place of a decision: the cluster cannot do what the job wants
+	failed  error     // in place of a decision: Kueue's objects cannot be read for now
 }
 
 // queue returns the client of Kueue's objects.
@@ -29,17 +30,16 @@ func (r *Reconciler) queue() queue.Client {
 }
 
 // line asks Kueue about a job.
-func (r *Reconciler) line(ctx context.Context, job *v1alpha1.LaunchJob, pods []*corev1.Pod, now time.Time) (l line, err error) {
+func (r *Reconciler) line(ctx context.Context, job *v1alpha1.LaunchJob, pods []*corev1.Pod, now time.Time) (l line) {
 	if gang.Backend(job) != gang.Kueue {
-		return l, nil
+		return l
 	}
 	want := func(version string) kueue.Request { return r.request(ctx, job, version) }
-	l.Line, err = r.queue().Ask(ctx, job, want, alive(pods, now), now)
-	if l.refused = obstacleOf(err); l.refused != nil {
-		l.Decision = kueue.Decision{Keep: true}
-		err = nil
+	l.Line, l.failed = r.queue().Ask(ctx, job, want, alive(pods, now), now)
+	if l.refused = obstacleOf(l.failed); l.refused != nil {
+		l.Decision, l.failed = kueue.Decision{Keep: true}, nil
 	}
-	return l, err
+	return l
 }
 
 // alive counts the pods of a job, without those of nodes that do not answer: Kueue need not wait for these.

@@ -89,9 +89,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 		known.Status.Gang = s.gang.backend
 	}
 	if refuse(r.builder(ctx, known)) == nil || job.Status.CompletionTime != nil || runPolicy(job).Suspend {
-		if s.line, err = r.line(ctx, known, pods, s.now); err != nil {
-			return reconcile.Result{}, err
-		}
+		s.line = r.line(ctx, known, pods, s.now)
 	}
 	if delegated(job) {
 		return r.delegate(ctx, job, s.line, s.now)
@@ -146,7 +144,10 @@ func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus [
 		return nil
 	}
 	if s.verdict = judgeJob(b.job, s.places, s.now); s.verdict.over {
-		return nil
+		return nil // also if Kueue cannot be asked
+	}
+	if s.line.failed != nil {
+		return s.line.failed
 	}
 	if s.verdict = s.line.evicts(b.job, s.places); s.verdict.over && !runPolicy(b.job).Suspend {
 		return nil // the pods are those of an earlier attempt from now on
@@ -281,7 +282,7 @@ func (r *Reconciler) tidy(ctx context.Context, b builder, s scene, surplus []*co
 		s.steps.again(retryAfter)
 		return r.expire(ctx, job, s)
 	}
-	if err := r.queue().Conclude(ctx, job, s.line.Line, s.now); err != nil {
+	if err := cmp.Or(s.line.failed, r.queue().Conclude(ctx, job, s.line.Line, s.now)); err != nil {
 		return reconcile.Result{}, err
 	}
 	return r.expire(ctx, job, s)

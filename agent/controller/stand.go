@@ -122,11 +122,11 @@ func delegated(job *v1alpha1.LaunchJob) bool {
 // soon as a cluster has admitted the job. Before that, and after an eviction, the status says why it waits.
 func (r *Reconciler) delegate(ctx context.Context, job *v1alpha1.LaunchJob, l line, now time.Time) (reconcile.Result, error) {
 	s := scene{now: now, line: l}
-	why := l.obstacle()
-	var err error
+	why, err := l.obstacle(), l.failed
 	switch {
 	case job.Status.CompletionTime != nil: // MultiKueue ends the Workload
 		return r.expire(ctx, job, s)
+	case err != nil:
 	case runPolicy(job).Suspend:
 		err = r.leave(ctx, job, l, 0, &s)
 	case refuse(r.builder(ctx, job)) != nil:
