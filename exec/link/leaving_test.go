@@ -125,23 +125,41 @@ func TestLeavingWorkerReports(t *testing.T) {
 	}
 }
 
-// TestSavingRankIsAskedOnce checks that the stop of a worker or session sends no second TERM to a
-// rank that the launcher has already told to end. The rank would restart its save.
+// TestSavingRankIsAskedOnce checks that a stop sends no second TERM to a rank that another stop has
+// already told to end. The rank would restart its save.
 func TestSavingRankIsAskedOnce(t *testing.T) {
 	const rank = `trap "echo asked; asked=1" TERM; asked=; echo up; while [ -z "$asked" ]; do sleep 0.05; done; for i in {1..50}; do sleep 0.05; done; echo saved; exit 0`
 	orted := filepath.Join(t.TempDir(), "orted")
 	require.NoError(t, os.Symlink("/bin/bash", orted))
 	under := `exec ` + orted + ` -c 'trap "exit 0" TERM; RANK=5 bash -c "$SAVES" & wait'`
-	preempt := func(w *contract.Worker, s *link.Session) {
-		w.Server.Preempt(context.Background(), syscall.SIGTERM, 20*time.Second)
+	const alone = `RANK=5 exec bash -c "$SAVES"`
+	endRanks := func(t *testing.T, _ *contract.Worker, l *link.Link, _ *link.Session) {
+		got, err := l.EndRanks(ctxFor(t), wire.EndRanksRecord{Number: 1, Signal: int(syscall.SIGTERM), GraceMillis: 1000})
+		require.NoError(t, err)
+		require.Equal(t, 1, got.Asked)
 	}
+	stop := func(_ *testing.T, _ *contract.Worker, _ *link.Link, s *link.Session) { s.Stop(20 * time.Second) }
+	preempt := func(t *testing.T, w *contract.Worker, _ *link.Link, _ *link.Session) {
+		var stopped sync.WaitGroup
+		stopped.Go(func() { w.Server.Preempt(context.Background(), syscall.SIGTERM, 20*time.Second) })
+		t.Cleanup(stopped.Wait)
+	}
+	end := func(t *testing.T, _ *contract.Worker, l *link.Link, _ *link.Session) {
+		var ended sync.WaitGroup
+		ended.Go(func() { _ = l.End(t.Context(), true, 20*time.Second) }) // the session shows what it did
+		t.Cleanup(ended.Wait)
+	}
+	type order func(*testing.T, *contract.Worker, *link.Link, *link.Session)
 	for name, c := range map[string]struct {
-		line string
-		stop func(w *contract.Worker, s *link.Session)
+		line        string
+		first, then order
 	}{
-		"stop of the worker, with daemons":    {under, preempt},
-		"stop of the worker, without daemons": {`RANK=5 exec bash -c "$SAVES"`, preempt},
-		"stop of the session":                 {`RANK=5 exec bash -c "$SAVES"`, func(_ *contract.Worker, s *link.Session) { s.Stop(20 * time.Second) }},
+		"the worker after its ranks, with daemons":    {under, endRanks, preempt},
+		"the worker after its ranks, without daemons": {alone, endRanks, preempt},
+		"the session after its ranks":                 {alone, endRanks, stop},
+		"the worker after the session":                {alone, stop, preempt},
+		"the job after the session":                   {alone, stop, end},
+		"the job after the worker":                    {alone, preempt, end},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := contract.NewWorker(t, nil)
@@ -151,10 +169,9 @@ func TestSavingRankIsAskedOnce(t *testing.T) {
 			s, err := l.Open(ctxFor(t), "", wire.Spec{Line: c.line, Env: []string{"SAVES=" + rank}}, link.Streams{Stdout: out})
 			require.NoError(t, err)
 			require.Eventually(t, func() bool { return out.text() == "up\n" }, 10*time.Second, 10*time.Millisecond)
-			got, err := l.EndRanks(ctxFor(t), wire.EndRanksRecord{Number: 1, Signal: int(syscall.SIGTERM), GraceMillis: 1000})
-			require.NoError(t, err)
-			require.Equal(t, 1, got.Asked)
-			c.stop(w, s)
+			c.first(t, w, l, s)
+			require.Eventually(t, func() bool { return out.text() == "up\nasked\n" }, 10*time.Second, 10*time.Millisecond)
+			c.then(t, w, l, s)
 			_, err = s.Wait(ctxFor(t))
 			require.NoError(t, err)
 			require.Equal(t, "up\nasked\nsaved\n", out.text())

@@ -37,8 +37,9 @@
 // write a checkpoint while the daemons above them and the helpers below them still live. Helpers
 // follow; launchers and daemons come last. [Reaper.Ask] is only the first part, for ranks whose
 // launcher runs elsewhere. [Reaper.DrainHolding] is a Drain of such ranks whose daemons have to
-// wait. [Reaper.Rest] stops what a finished process has left behind. Signals go through a pidfd
-// after its start time was compared, so a reused pid never gets a signal.
+// wait. [Reaper.Rest] stops what a finished process has left behind. Stops may overlap: a process
+// gets TERM from one of them only. Signals go through a pidfd after its start time was compared, so
+// a reused pid never gets a signal.
 //
 // # What it does not do
 //

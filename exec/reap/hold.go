@@ -11,9 +11,6 @@ import (
 // Hold keeps MPI daemons alive during a Drain. Their mpirun runs elsewhere, and ends the ranks on
 // all machines when it loses a daemon.
 type Hold struct {
-	// Before lists processes that got TERM from another stop. They get no second one, because a
-	// rank that saves would start over. The Drain waits for them.
-	Before []Proc
 	// Until is closed when the daemons may be asked.
 	Until <-chan struct{}
 	// Asked is called once with the savers (Savers), before they are asked.
@@ -28,7 +25,6 @@ type Hold struct {
 // would die of it, which its mpirun treats as a failure.
 func (r *Reaper) DrainHolding(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration, tell func([]Outcome), h Hold) (Report, error) {
 	s := newStop(r, find, grace)
-	s.askedBefore(h.Before)
 	s.watched.tell = tell
 	s.ordered = true
 	start := time.Now()

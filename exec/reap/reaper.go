@@ -37,6 +37,8 @@ type Reaper struct {
 	ended   bool
 	reaped  chan struct{} // closed at the next reap; nil if nothing waits for it
 
+	asked asked
+
 	started chan struct{} // tells Run that there is a child now
 }
 

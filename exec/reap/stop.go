@@ -40,6 +40,7 @@ type Report struct {
 
 // Stop ends the processes that find returns, including new ones. It sends TERM (then CONT to
 // stopped ones), waits up to grace, and sends KILL, until two scans in a row find no live process.
+// A process to which another stop has sent TERM gets no signal before the KILL.
 // Processes that were started after the first TERM get theirs in the last fifth of grace, at most 5
 // s before its end.
 //
@@ -58,16 +59,14 @@ func (r *Reaper) Stop(ctx context.Context, find func() ([]Proc, error), grace ti
 // are asked earlier kill ranks that still save. If sig is not TERM, Drain sends TERM to all after
 // half of grace, including ranks that ignored sig.
 func (r *Reaper) Drain(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration) (Report, error) {
-	return r.DrainTelling(ctx, find, sig, grace, nil, func([]Outcome) {})
+	return r.DrainTelling(ctx, find, sig, grace, func([]Outcome) {})
 }
 
 // DrainTelling is Drain, and calls tell with all outcomes each time that the outcome of a rank has
 // changed. The Drain continues after tell has returned, so outcomes are reported before anything
-// that ends after the last rank. The processes in before had their TERM already, and get none,
-// because a rank that saves would start over.
-func (r *Reaper) DrainTelling(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration, before []Proc, tell func([]Outcome)) (Report, error) {
+// that ends after the last rank.
+func (r *Reaper) DrainTelling(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration, tell func([]Outcome)) (Report, error) {
 	s := newStop(r, find, grace)
-	s.askedBefore(before)
 	s.watched.tell = tell
 	start := time.Now()
 	s.ordered = grace > 0
@@ -134,6 +133,7 @@ func LastPart(grace time.Duration) time.Duration { return min(grace/5, longestLa
 const longestLast = 5 * time.Second
 
 func newStop(r *Reaper, find func() ([]Proc, error), grace time.Duration) *stop {
+	r.asked.prune()
 	return &stop{r: r, find: find, pause: firstPause, sparing: time.Now().Add(grace - LastPart(grace)), asked: map[identity]bool{},
 		killed: map[identity]bool{}, found: map[identity]bool{}, present: map[identity]bool{}, refused: map[identity]error{}}
 }
@@ -235,25 +235,25 @@ func (s *stop) spared(p Proc) bool {
 	return s.begun > 0 && p.Start >= s.begun && (s.firstToo || !s.present[p.identity()]) && time.Now().Before(s.sparing)
 }
 
-// askedBefore records that another stop has sent them TERM.
-func (s *stop) askedBefore(all []Proc) {
-	for _, p := range all {
-		s.asked[p.identity()] = true
-	}
-}
-
 func (s *stop) ask(p Proc) { s.askWith(p, syscall.SIGTERM) }
 
 func (s *stop) askWith(p Proc, sig syscall.Signal) {
-	if s.begun == 0 {
-		s.begun = ticksAt(time.Now())
-	}
-	term, seen := s.asked[p.identity()]
-	if !term && Signal(p, sig) == nil {
-		s.asked[p.identity()] = sig == syscall.SIGTERM
-		if !seen {
-			s.report.Asked++
+	now := ticksAt(time.Now())
+	if term, seen := s.asked[p.identity()]; !term {
+		switch at, err := s.r.asked.signal(p, sig); {
+		case err != nil:
+		case at > 0: // by another stop: what was started since then may be there to save, too
+			s.asked[p.identity()], s.firstToo = true, true
+			now = at
+		default:
+			s.asked[p.identity()] = sig == syscall.SIGTERM
+			if !seen {
+				s.report.Asked++
+			}
 		}
+	}
+	if s.begun == 0 || now < s.begun {
+		s.begun = now
 	}
 	if p.stopped() { // it cannot handle the signal before it continues
 		_ = Signal(p, syscall.SIGCONT) // at worst KILL ends it

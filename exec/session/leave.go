@@ -97,13 +97,11 @@ func (st *stopper) drain(ctx context.Context, l *leaving, find func() ([]reap.Pr
 	if st.saving != nil && time.Now().Before(st.saving.until) {
 		l.led() // it has asked already
 	}
-	before := st.askedLocked()
 	st.srv.mu.Unlock()
 	st.srv.wg.Go(func() { l.await(ctx) })
 	one := l.saving
 	return st.srv.cfg.Reaper.DrainHolding(ctx, find, sig, grace, tell, reap.Hold{
-		Before: before,
-		Until:  l.release,
+		Until: l.release,
 		Asked: func(savers []reap.Proc) {
 			one.savers = savers
 			l.asked()

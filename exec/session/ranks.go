@@ -19,7 +19,6 @@ type saving struct {
 	cancel context.CancelFunc
 	asked  chan struct{}    // closed when the ranks have been asked
 	over   chan struct{}    // closed when the ranks have ended, or the last part of the grace begins
-	signal syscall.Signal   // the signal for the ranks
 	savers []reap.Proc      // set when asked is closed
 	answer wire.RanksRecord // set when over is closed
 }
@@ -93,7 +92,7 @@ func (st *stopper) askRanksLocked(rec wire.EndRanksRecord) *saving {
 	}
 	grace := graceOf(rec.GraceMillis)
 	ctx, cancel := st.patience(grace)
-	one := &saving{number: rec.Number, until: time.Now().Add(grace), signal: syscall.Signal(rec.Signal), cancel: cancel, asked: make(chan struct{}), over: make(chan struct{})}
+	one := &saving{number: rec.Number, until: time.Now().Add(grace), cancel: cancel, asked: make(chan struct{}), over: make(chan struct{})}
 	var all []*session
 	for _, x := range st.srv.sessions {
 		if x.lives() {
@@ -119,26 +118,6 @@ func (st *stopper) askRanksLocked(rec wire.EndRanksRecord) *saving {
 		})
 	})
 	return one
-}
-
-// askedLocked returns the processes that the launcher has already asked with SIGTERM. The caller
-// holds srv.mu.
-func (st *stopper) askedLocked() []reap.Proc {
-	if one := st.saving; one != nil && one.signal == syscall.SIGTERM {
-		select {
-		case <-one.asked:
-			return one.savers
-		default:
-		}
-	}
-	return nil
-}
-
-// asked is askedLocked for a caller without the lock.
-func (st *stopper) asked() []reap.Proc {
-	st.srv.mu.Lock()
-	defer st.srv.mu.Unlock()
-	return st.askedLocked()
 }
 
 func awaitAll(ctx context.Context, all []<-chan struct{}) {

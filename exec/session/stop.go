@@ -74,7 +74,7 @@ func (st *stopper) session(x *session, grace time.Duration) {
 		if grace == 0 {
 			x.noteKilled()
 		}
-		if _, err := st.srv.cfg.Reaper.DrainTelling(ctx, x.tree.Find, syscall.SIGTERM, grace, st.asked(), x.noteAsked); err != nil && !st.hurried() {
+		if _, err := st.srv.cfg.Reaper.DrainTelling(ctx, x.tree.Find, syscall.SIGTERM, grace, x.noteAsked); err != nil && !st.hurried() {
 			st.srv.cfg.Log.Warn("cannot stop a session", "session", x.id, "err", err)
 		}
 		x.endOutput()
@@ -222,7 +222,7 @@ func (st *stopper) live(ctx context.Context, live []*session, reason string, goi
 		if going != nil {
 			going.asked() // the answer comes when the ranks have ended
 		}
-		report, err = st.srv.cfg.Reaper.DrainTelling(ctx, find, sig, grace, st.asked(), tell)
+		report, err = st.srv.cfg.Reaper.DrainTelling(ctx, find, sig, grace, tell)
 	}
 	if err != nil && !st.hurried() {
 		st.srv.cfg.Log.Warn("cannot stop all sessions", "reason", reason, "left", report.Left, "err", err)
