@@ -150,6 +150,37 @@ func TestStopDuringAStart(t *testing.T) {
 	end()
 }
 
+// TestStartAfterTheStop checks that a process is killed that starts when the stop of its session is
+// over: its file system answers too late.
+func TestStartAfterTheStop(t *testing.T) {
+	s, c, end := serving(t)
+	starting, answers := make(chan *session, 1), make(chan struct{})
+	s.begin = func(x *session, spec wire.Spec) {
+		starting <- x
+		<-answers
+		s.start(x, spec)
+	}
+	hello(t, c)
+	spec := wire.Spec{Argv: []string{"/bin/sleep", "1000"}}
+	send(t, c, wire.Open, 1, wire.OpenRecord{ID: "s", Hash: spec.Hash(), Spec: &spec})
+	x := <-starting
+	s.mu.Lock()
+	stopped := s.stops.allLocked(wire.ReasonStopped, syscall.SIGTERM, time.Minute)
+	s.mu.Unlock()
+	s.stops.rush() // in place of the end of the grace
+	<-stopped
+	close(answers)
+	<-x.started
+	select {
+	case <-x.process().Done():
+		require.Equal(t, 128+int(syscall.SIGKILL), x.process().Status().Code)
+	case <-time.After(10 * time.Second):
+		t.Error("the process runs after the stop")
+		x.signal(syscall.SIGKILL)
+	}
+	end()
+}
+
 // TestServerEndsDuringAStart checks that the server ends while the program of a session is looked up,
 // and that a process which starts afterwards is killed.
 func TestServerEndsDuringAStart(t *testing.T) {

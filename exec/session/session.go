@@ -43,6 +43,7 @@ type session struct {
 	phase      phase
 	exit       *wire.ExitRecord // nil while it is starting or running
 	output     carriage
+	late       bool // a stop is over that could not wait for the start
 	line       bool // it runs a line, as for ssh
 	inGroup    bool // its launcher ends the others if it fails
 
@@ -77,6 +78,15 @@ func (x *session) awaitStart(ctx context.Context) {
 	case <-x.started:
 	case <-ctx.Done():
 	}
+}
+
+// outwait is awaitStart for a stop. If ctx ends first, the process is killed as soon as it runs:
+// nothing would stop it any more.
+func (x *session) outwait(ctx context.Context) {
+	x.awaitStart(ctx)
+	x.srv.mu.Lock()
+	defer x.srv.mu.Unlock()
+	x.late = x.phase == starting
 }
 
 // starting reports whether the process neither runs nor could not be started.
@@ -127,7 +137,11 @@ func (x *session) run(p *reap.Process, pipes pipes, spec wire.Spec) {
 	x.srv.mu.Lock()
 	x.proc, x.pipes = p, pipes
 	x.enter(running)
+	late := x.late
 	x.srv.mu.Unlock()
+	if late {
+		_ = p.SignalGroup(syscall.SIGKILL) // it may have ended already
+	}
 	out, told := make(chan struct{}, 2), make(chan struct{})
 	carry := func(r *os.File, to, other *flow.Out) {
 		defer r.Close() // a writer without a reader gets SIGPIPE

@@ -67,7 +67,7 @@ func (st *stopper) session(x *session, grace time.Duration) {
 		st.srv.mu.Unlock()
 		ctx, cancel := st.patience(grace + proc.KillMargin)
 		defer cancel()
-		x.awaitStart(ctx)
+		x.outwait(ctx)
 		if st.awaitStop(ctx, st.preempting(), grace) || st.awaitStop(ctx, x.restStop(), grace) {
 			grace = 0
 		}
@@ -187,7 +187,7 @@ func (st *stopper) trees(all []*session, reason string, going *leaving, sig sysc
 		}
 	}
 	for _, x := range late {
-		x.awaitStart(ctx) // its processes must not be missed
+		x.outwait(ctx) // its processes must not be missed
 	}
 	st.below(reason, proc.RestGrace(grace, began))
 }
