@@ -49,7 +49,10 @@ type Config struct {
 	Namespace, Host, PodName, PodIP string
 	// meets is the name of the job whose members meet: Job, else the Indexed Job that created this
 	// pod, or "" if not known.
-	meets          string
+	meets string
+	// found returns what below found when Run began; nil: below looks. A file system may stop
+	// answering later, and a member must hear orders and signals then, too.
+	found          func() []string
 	TerminationLog string
 	Report         string `flag:"report"` // path of the report; "": none
 }
@@ -153,6 +156,9 @@ func (c Config) validateMeeting() error {
 
 // below returns the words of the launcher that the command starts, if the command is a script.
 func (c Config) below() []string {
+	if c.found != nil {
+		return c.found()
+	}
 	return framework.Below(c.Command, framework.Scripts(c.Chdir))
 }
 

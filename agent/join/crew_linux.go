@@ -32,21 +32,35 @@ type crew struct {
 	resolving context.CancelFunc
 
 	procs map[int]*child // by index in the launch
+	over  chan struct{}  // closed when the attempt is over: what starts later is killed
+	left  chan struct{}  // closed when nobody reads ends any more
 	kills int            // memory kills of the container before the attempt
 	doubt doubt
 }
 
-// child is a process that a crew has started, or tried to start.
+// child is a process that a crew has started, or tries to start.
 type child struct {
-	*reap.Process
-	tree   *reap.Tree
-	ended  bool
-	told   bool   // told to stop
-	reason string // reason of its end, if it ends now
+	tree    *reap.Tree
+	started chan struct{} // closed when it runs, or could not be started
+	process *reap.Process // set before that; nil: it could not be started
+	ended   bool
+	told    bool   // told to stop
+	reason  string // reason of its end, if it ends now
+}
+
+// running returns the process, or nil if it has not been started.
+func (p *child) running() *reap.Process {
+	select {
+	case <-p.started:
+		return p.process
+	default:
+		return nil
+	}
 }
 
 func newCrew(reaper *reap.Reaper, launch framework.Launch, attempt int, here place) (*crew, error) {
-	c := &crew{reaper: reaper, launch: launch, attempt: attempt, ends: make(chan end), resolving: func() {}, procs: map[int]*child{}, kills: proc.MemoryKills(proc.Cgroup)}
+	c := &crew{reaper: reaper, launch: launch, attempt: attempt, ends: make(chan end), resolving: func() {}, procs: map[int]*child{},
+		over: make(chan struct{}), left: make(chan struct{}), kills: proc.MemoryKills(proc.Cgroup)}
 	if len(launch.Files) == 0 {
 		return c, nil
 	}
@@ -81,28 +95,42 @@ func (c *crew) resolve(hosts map[string]string, say func(format string, words ..
 	return resolved
 }
 
-// start starts a process. A failure to start becomes its end.
+// start starts a process, and does not wait for it: the file system of its program may not answer. A
+// failure to start becomes its end.
 func (c *crew) start(index int, spec reap.Spec) {
 	id := wire.NewID()
 	spec.Env = proc.Marked(spec.Env, id)
-	one := &child{tree: reap.NewTree(names.EnvSession, id)}
+	one := &child{tree: reap.NewTree(names.EnvSession, id), started: make(chan struct{})}
 	c.procs[index] = one
+	c.wg.Go(func() {
+		exit := c.follow(one, spec)
+		select {
+		case c.ends <- end{index, exit}:
+		case <-c.left:
+		}
+	})
+}
+
+// follow starts a process and returns how it ended.
+func (c *crew) follow(one *child, spec reap.Spec) wire.ExitRecord {
 	path, err := proc.LookOwnPath(spec.Argv[0], spec.Dir)
 	if err == nil {
 		spec.Path = path
-		one.Process, err = proc.Start(c.reaper, one.tree, spec)
+		one.process, err = proc.Start(c.reaper, one.tree, spec)
 	}
+	close(one.started)
 	if err != nil {
-		one.ended = true
 		x := proc.Unstarted(err)
 		x.EndedMillis = time.Now().UnixMilli()
-		c.wg.Go(func() { c.ends <- end{index, x} })
-		return
+		return x
 	}
-	c.wg.Go(func() {
-		s := one.Status()
-		c.ends <- end{index, proc.Ended(s, proc.MemoryKills(proc.Cgroup)-c.kills, time.Now())}
-	})
+	select {
+	case <-c.over: // nothing else would stop it
+		_ = signalGroup(one.process, syscall.SIGKILL) // it may have ended
+	default:
+	}
+	s := one.process.Status()
+	return proc.Ended(s, proc.MemoryKills(proc.Cgroup)-c.kills, time.Now())
 }
 
 // note records an end, with its reason if the process did not end by itself.
@@ -119,7 +147,7 @@ func (c *crew) note(e end) end {
 // launcher of their own can write a checkpoint.
 func (c *crew) stop(index int, grace time.Duration) {
 	p := c.procs[index]
-	if p == nil || p.Process == nil || p.told {
+	if p == nil || p.told {
 		return
 	}
 	p.told = true
@@ -127,6 +155,11 @@ func (c *crew) stop(index int, grace time.Duration) {
 		p.reason = wire.ReasonStopped
 	}
 	c.wg.Go(func() {
+		select {
+		case <-p.started:
+		case <-c.over:
+			return // the end of the attempt stops it
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), grace+proc.KillMargin)
 		defer cancel()
 		_, _ = c.reaper.Drain(ctx, p.tree.Find, syscall.SIGTERM, grace) // the end of the attempt looks again for what is left
@@ -136,10 +169,18 @@ func (c *crew) stop(index int, grace time.Duration) {
 // signal passes a signal on, like tini -g.
 func (c *crew) signal(sig syscall.Signal) {
 	for _, p := range c.procs {
-		if p.Process != nil && !p.ended && p.SignalGroup(sig) != nil {
-			_ = p.Signal(sig) // it leads no group, because it has our terminal
+		if running := p.running(); running != nil && !p.ended {
+			_ = signalGroup(running, sig) // it may have ended
 		}
 	}
+}
+
+// signalGroup sends a signal to a process and its group. A process that has our terminal leads none.
+func signalGroup(p *reap.Process, sig syscall.Signal) error {
+	if p.SignalGroup(sig) == nil {
+		return nil
+	}
+	return p.Signal(sig)
 }
 
 // clear stops all our descendants, the processes of the attempt first, and removes the files. It
@@ -158,6 +199,8 @@ func (c *crew) clear(ctx context.Context, reason string, sig syscall.Signal, gra
 		stop, cancel := context.WithTimeout(ctx, grace+proc.KillMargin)
 		defer cancel()
 		began := time.Now()
+		c.awaitStarts(stop)
+		close(c.over)
 		if reason == wire.ReasonPreempted {
 			c.sayStopping(sig, grace, say)
 		}
@@ -176,6 +219,35 @@ func (c *crew) clear(ctx context.Context, reason string, sig syscall.Signal, gra
 		}
 	})
 	return cleared
+}
+
+// startTime is how long a stop waits for starts. A start hangs if the file system of its program does
+// not answer, and the other ranks need their grace.
+const startTime = time.Second
+
+// awaitStarts waits until all processes run or could not be started, for startTime at most.
+func (c *crew) awaitStarts(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	for _, p := range c.procs {
+		select {
+		case <-p.started:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// unstarted returns ends of the processes that still wait for a file system. They are killed when
+// they start.
+func (c *crew) unstarted() (all []end) {
+	for i, p := range c.procs {
+		select {
+		case <-p.started:
+		default:
+			all = append(all, end{i, proc.Ended(reap.Status{Code: 128 + int(syscall.SIGTERM), Signal: syscall.SIGTERM}, 0, time.Now())})
+		}
+	}
+	return all
 }
 
 // sayStopping reports how many ranks were sent sig.
@@ -206,7 +278,7 @@ func sayStopped(ranks []reap.Outcome, say func(format string, words ...any)) {
 func (c *crew) find() ([]reap.Proc, error) {
 	var trees []*reap.Tree
 	for _, p := range c.procs {
-		if p.Process != nil {
+		if p.running() != nil {
 			trees = append(trees, p.tree)
 		}
 	}

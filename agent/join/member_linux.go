@@ -251,7 +251,7 @@ func (m *member) clear(ctx context.Context, reason string, sig syscall.Signal, g
 }
 
 // cleared is called when no process of the attempt is left. It records the last ends, except of
-// processes that the kernel does not release.
+// processes that the kernel does not release, or that wait for a file system to start.
 func (m *member) cleared() {
 	gone := make(chan struct{})
 	go func() {
@@ -270,7 +270,11 @@ func (m *member) cleared() {
 			waiting = false
 		}
 	}
+	for _, e := range m.crew.unstarted() {
+		m.ended(e)
+	}
 	m.hurry()
+	close(m.crew.left)
 	m.crew, m.clearing = nil, nil
 	m.rest()
 }

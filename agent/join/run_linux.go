@@ -28,7 +28,9 @@ import (
 // 0, the error is a *failure.Failure that says why in one sentence, unless the command has already
 // printed all there is to say.
 func Run(ctx context.Context, cfg Config, say func(format string, words ...any)) (int, error) {
-	// Take signals first: until then, TERM ends PID 1 with exit code 2.
+	below := cfg.below()
+	cfg.found = func() []string { return below }
+	// Take signals soon: until then, TERM ends PID 1 with exit code 2.
 	signals := worker.TakeSignals()
 	defer signals.GiveBack()
 	if os.Getpid() != 1 {

@@ -34,6 +34,7 @@ type gang struct {
 	dir     string   // directory that the commands share, $SHARED
 	flags   []string // flags of every member
 	script  string   // script that sh runs in each member
+	program string   // run instead; "": sh
 }
 
 // pod is one member of a gang.
@@ -71,7 +72,11 @@ func (g *gang) start(rank int, more ...string) *pod {
 		}
 	}
 	p := &pod{t: g.t, rank: rank, out: &contract.Text{}, ended: make(chan struct{})}
-	p.cmd = exec.Command(bin, append(args, "--", "sh", "-c", g.script)...)
+	command := []string{"--", "sh", "-c", g.script}
+	if g.program != "" {
+		command = []string{"--", g.program}
+	}
+	p.cmd = exec.Command(bin, append(args, command...)...)
 	p.cmd.Env = env
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
 	p.cmd.WaitDelay = time.Second

@@ -3,11 +3,15 @@
 package main
 
 import (
+	"net"
+	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // TestPreemption checks that TERM to a pod uses up no restart, and that the job waits for the
@@ -63,4 +67,45 @@ func TestPreemptionWithoutRestarts(t *testing.T) {
 	require.Equal(t, 143, pods[1].code())
 	require.NotZero(t, pods[0].code())
 	require.Contains(t, pods[0].out.String(), "rank 1 on job-1 was ended because its worker was told to stop from outside")
+}
+
+// TestTermWhileAProgramHangs checks that a member ends when it is told to stop while the file system
+// of its program does not answer. A lease of the file (fcntl(2)) takes its place: each open waits for
+// the end of the lease.
+func TestTermWhileAProgramHangs(t *testing.T) {
+	for rank := range 2 {
+		t.Run(same("rank %d", rank), func(t *testing.T) {
+			g := newGang(t, 2, `sleep 1000`, "--grace=5s")
+			g.program = filepath.Join(g.dir, "program")
+			program, err := os.ReadFile("/bin/true")
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(g.program, program, 0o755))
+			hangs := g.start(rank)
+			if rank == 0 {
+				require.Eventually(t, func() bool {
+					c, err := net.Dial("tcp", g.address)
+					return err == nil && c.Close() == nil
+				}, patience, 5*time.Millisecond)
+			} else {
+				g.knocked(1)
+			}
+			fd, err := unix.Open(g.program, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+			require.NoError(t, err)
+			defer unix.Close(fd)
+			if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
+				t.Skipf("no leases here: %v", err)
+			}
+			g.program = ""
+			other := g.start(1 - rank)
+			require.Eventually(t, func() bool {
+				lease, err := unix.FcntlInt(uintptr(fd), unix.F_GETLEASE, 0)
+				return err == nil && lease != unix.F_WRLCK
+			}, patience, 5*time.Millisecond, "the program is not opened")
+			began := time.Now()
+			hangs.signal(syscall.SIGTERM)
+			require.Equal(t, 143, hangs.code(), "%s", hangs.out)
+			require.Less(t, time.Since(began), 20*time.Second, "the kernel ends the lease after 45 s")
+			require.Equal(t, 143, other.code(), "%s", other.out)
+		})
+	}
 }

@@ -1,0 +1,58 @@
+//go:build linux
+
+package join
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// TestAProcessThatStartsAfterItsAttemptIsKilled checks a process whose program cannot be opened until
+// its attempt is over. A lease of the file (fcntl(2)) takes the place of a file system that does not
+// answer.
+func TestAProcessThatStartsAfterItsAttemptIsKilled(t *testing.T) {
+	reaper := reap.New()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = reaper.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	program, err := os.ReadFile("/bin/sleep")
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "program")
+	require.NoError(t, os.WriteFile(path, program, 0o755))
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	require.NoError(t, err)
+	defer unix.Close(fd)
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
+		t.Skipf("no leases here: %v", err)
+	}
+	c, err := newCrew(reaper, framework.Launch{}, 0, place{})
+	require.NoError(t, err)
+	c.start(0, reap.Spec{Argv: []string{path, "1000"}, Setsid: true})
+	<-c.clear(t.Context(), wire.ReasonStopped, syscall.SIGTERM, time.Minute, t.Logf)
+	require.Nil(t, c.procs[0].running(), "the start should hang")
+	require.Len(t, c.unstarted(), 1)
+	close(c.left)
+	_, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
+	require.NoError(t, err)
+	<-c.procs[0].started
+	select {
+	case <-c.procs[0].process.Done():
+	case <-time.After(10 * time.Second):
+		t.Error("the process runs after its attempt")
+		_ = c.procs[0].process.Signal(syscall.SIGKILL)
+	}
+	c.wg.Wait()
+}
