@@ -15,13 +15,14 @@ const probeTime = 3 * time.Second
 
 // admit gives a member its seat, or returns the reason for refusing it. A connection of the same
 // instance replaces its old one. Another instance gets the seat if the previous one is gone or does
-// not answer.
-func (c *Coordinator) admit(ctx context.Context, g *guest, card Card) *Refusal {
+// not answer, and waits for one that is leaving: a controller may replace a pod that still saves its
+// work. admit returns neither a seat nor a reason if the connection or ctx ends before.
+func (c *Coordinator) admit(ctx context.Context, g *guest, card Card) (seated bool, why *Refusal) {
 	if refusal := c.contradicts(card); refusal != nil {
-		return refusal
+		return false, refusal
 	}
 	if _, outside := g.Conn.(*net.TCPConn); outside && card.Instance == c.cfg.Instance {
-		return &Refusal{Text: "this is " + c.cfg.Name + " itself"} // see Check
+		return false, &Refusal{Text: "this is " + c.cfg.Name + " itself"} // see Check
 	}
 	c.fill(&card, g)
 	for {
@@ -32,19 +33,37 @@ func (c *Coordinator) admit(ctx context.Context, g *guest, card Card) *Refusal {
 		if holder == nil || s.Card.Instance == card.Instance {
 			c.seatLocked(s, g, card)
 			c.mu.Unlock()
-			return nil
+			return true, nil
 		}
 		holder.ask = true
 		holder.poke()
 		c.mu.Unlock()
-		if c.lives(ctx, s, holder, asked) {
-			return c.rival(s, card)
+		switch lives, leaving := c.lives(ctx, s, holder, asked); {
+		case !lives:
+			holder.Close()
+		case !leaving:
+			return false, c.rival(s, card)
 		}
-		holder.Close()
+		if !g.await(ctx, holder.gone) {
+			return false, nil
+		}
+	}
+}
+
+// await waits until gone is closed. It returns false if ctx or the guest's connection ends before.
+func (g *guest) await(ctx context.Context, gone <-chan struct{}) bool {
+	tick := time.NewTicker(pingEvery)
+	defer tick.Stop()
+	for {
 		select {
-		case <-holder.gone:
+		case <-gone:
+			return true
 		case <-ctx.Done():
-			return &Refusal{Code: names.ExitHopeless, Text: "the job has ended"}
+			return false
+		case <-tick.C:
+			if g.send(kindPong, nil) != nil { // so that the member does not take us for lost
+				return false
+			}
 		}
 	}
 }
@@ -77,26 +96,27 @@ func (c *Coordinator) fill(card *Card, g *guest) {
 	}
 }
 
-// lives waits for a sign of life of a seat's holder after asked.
-func (c *Coordinator) lives(ctx context.Context, s *seat, holder *guest, asked time.Time) bool {
+// lives waits for a sign of life of a seat's holder after asked. leaving reports whether the holder is
+// about to go.
+func (c *Coordinator) lives(ctx context.Context, s *seat, holder *guest, asked time.Time) (lives, leaving bool) {
 	timer := time.NewTimer(probeTime)
 	defer timer.Stop()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		c.mu.Lock()
-		heard := s.conn == holder && s.heard.After(asked)
+		heard, leaving := s.conn == holder && s.heard.After(asked), s.News.Leaving != ""
 		c.mu.Unlock()
 		if heard {
-			return true
+			return true, leaving
 		}
 		select {
 		case <-holder.gone:
-			return false
+			return false, false
 		case <-timer.C:
-			return false
+			return false, false
 		case <-ctx.Done():
-			return false
+			return false, false
 		case <-tick.C:
 		}
 	}

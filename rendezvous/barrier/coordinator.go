@@ -170,11 +170,13 @@ func (c *Coordinator) attend(ctx context.Context, nc net.Conn) {
 		return
 	}
 	g := &guest{conn: cn, wake: make(chan struct{}, 1), gone: make(chan struct{})}
-	if refusal := c.admit(ctx, g, card); refusal != nil {
+	seated, refusal := c.admit(ctx, g, card)
+	if refusal != nil {
 		_ = cn.say(kindRefuse, refusal)
-		return
 	}
-	c.serve(ctx, g, card.Rank)
+	if seated {
+		c.serve(ctx, g, card.Rank)
+	}
 }
 
 // mistrust records that a peer had another token. The peer only claims a rank, so the seat of that

@@ -19,8 +19,8 @@
 // connections in addition to one for each rank, each for a moment and with a few hundred bytes. If
 // there are more, it closes the oldest. The size of a frame is limited by its kind, and a seat
 // keeps only the newest news. If two members have the same rank, it pings the first. If the first
-// answers, the second is refused, with a message that names both. Otherwise the second is its
-// replacement.
+// does not answer, the second is its replacement. If the first is leaving, the second waits.
+// Otherwise the second is refused, with a message that names both.
 //
 // It runs no process, knows no framework, and decides nothing about a job. The meaning of orders
 // and work is up to the caller. It imports neither rendezvous nor client-go, because it is part of

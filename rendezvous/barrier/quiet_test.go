@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,5 +62,65 @@ func TestSilence(t *testing.T) {
 		p.leave()
 		cancel()
 		<-rested
+	})
+}
+
+// buffered is a connection whose writes arrive later and do not wait for a reader, as with TCP.
+type buffered struct {
+	net.Conn
+	queue chan []byte
+}
+
+func (b *buffered) Write(p []byte) (int, error) {
+	b.queue <- append([]byte(nil), p...)
+	return len(p), nil
+}
+
+// TestReplacementWaitsForALeavingMember checks that a replacement is not refused, and keeps its
+// connection, while the member before it saves its work.
+func TestReplacementWaitsForALeavingMember(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		h := &hall{Coordinator: NewCoordinator(Config{Size: 1, Token: []byte(secret), Name: "job-0"})}
+		rested := make(chan struct{})
+		go func() {
+			defer close(rested)
+			h.Rest(ctx)
+		}()
+		var writers sync.WaitGroup
+		dial := func(ctx context.Context) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			h.Take(ctx, theirs)
+			b := &buffered{ours, make(chan []byte, 1000)}
+			writers.Go(func() {
+				for {
+					select {
+					case p := <-b.queue:
+						time.Sleep(time.Millisecond)
+						_, _ = ours.Write(p) // the test sees the end of the connection
+					case <-ctx.Done():
+						return
+					}
+				}
+			})
+			return b, nil
+		}
+		leaves := joinBy(t, dial, card(0, 1), secret)
+		leaves.Report(News{Leaving: "its pod was told to stop by SIGTERM"})
+		time.Sleep(time.Second)
+		next := card(0, 1)
+		next.Instance = "next"
+		p := joinBy(t, dial, next, secret)
+		time.Sleep(10 * time.Minute)
+		require.Empty(t, p.end, "the replacement has ended")
+		require.Zero(t, p.lost())
+		require.Equal(t, "i0", h.Seats()[0].Card.Instance)
+		leaves.leave()
+		synctest.Wait()
+		require.Equal(t, "next", h.gather(t)[0].Instance)
+		p.leave()
+		cancel()
+		<-rested
+		writers.Wait()
 	})
 }
