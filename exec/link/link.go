@@ -174,7 +174,8 @@ func (l *Link) pause(ctx context.Context, cause error, delay time.Duration) {
 	var wake chan struct{}
 	switch {
 	case parked:
-		delay, wake = l.cfg.ParkLease/6, l.wake
+		// PARK is lost if the connection was half-open. The worker then has the lease of HELLO.
+		delay, wake = min(l.cfg.ParkLease/6, 2*l.cfg.Lease/3), l.wake
 	case kindOf(cause) == Unreachable && l.cfg.Gate != nil:
 		return // the gate limits these
 	}

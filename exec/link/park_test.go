@@ -80,9 +80,10 @@ func answers(f wire.Frame) []wire.Frame {
 	return nil
 }
 
-// launched returns a link that only a daemon needs. The link runs until the end of the test.
-func launched(t *testing.T, d *daemons) *link.Link {
-	l := link.New(link.Config{Worker: "w-0", Dialer: d})
+// launched returns a link that only a daemon needs. The link runs until the end of the test. A lease
+// of 0 is the default.
+func launched(t *testing.T, d *daemons, lease time.Duration) *link.Link {
+	l := link.New(link.Config{Worker: "w-0", Dialer: d, Lease: lease})
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error)
 	go func() { ran <- l.Run(ctx) }()
@@ -104,7 +105,7 @@ func launched(t *testing.T, d *daemons) *link.Link {
 func TestParkedStaysParked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &daemons{}
-		l := launched(t, d)
+		l := launched(t, d, 0)
 
 		time.Sleep(66 * time.Second)
 		require.True(t, l.State().Parked)
@@ -131,13 +132,29 @@ func TestParkedStaysParked(t *testing.T) {
 	})
 }
 
+// TestParkedKeepsAShortLease checks that a parked link is redialed within the launcher's own lease: if
+// PARK is lost, the worker does not know that the link is parked.
+func TestParkedKeepsAShortLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lease = 5 * time.Minute
+		d := &daemons{}
+		launched(t, d, lease)
+		time.Sleep(time.Hour)
+		dialled, parked := d.seen()
+		require.Greater(t, len(dialled), 1)
+		for i, at := range dialled[1:] {
+			require.Less(t, at.Sub(parked[i]), lease, "since PARK, the last frame that may have arrived")
+		}
+	})
+}
+
 // TestSessionOpenedWhileParking checks that a session that is opened while the link parks does not
 // wait until the lease is renewed.
 func TestSessionOpenedWhileParking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opened := make(chan *link.Session, 1)
 		d := &daemons{}
-		l := launched(t, d)
+		l := launched(t, d, 0)
 		go func() { // the first check after a minute parks the link
 			time.Sleep(60 * time.Second)
 			s, err := l.Open(t.Context(), "", wire.Spec{Line: "true"}, link.Streams{})
