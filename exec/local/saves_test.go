@@ -67,6 +67,21 @@ func TestStopsLetRanksSave(t *testing.T) {
 	}
 }
 
+// TestANewLauncherLetsRanksSave checks that a rank can print while it saves its work because a newer
+// launcher has taken its worker. Nobody reads what it prints.
+func TestANewLauncherLetsRanksSave(t *testing.T) {
+	w := contract.NewWorker(t, func(c *session.Config) { c.Grace = 10 * time.Second })
+	older := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
+	const rank = `exec 3<> <(:); trap 'for i in 1 2 3; do echo saving; echo saving >&2; read -t 0.2 <&3; done; touch saved; exit' TERM
+touch up; while :; do read -t 0.1 <&3; done`
+	_, err := older.Open(t.Context(), "", wire.Spec{Argv: []string{"/bin/bash", "-c", rank}}, link.Streams{Stdout: io.Discard, Stderr: io.Discard})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return exists(w, "up") }, time.Minute, 10*time.Millisecond)
+	newer := linkTo(t, link.Config{Worker: "w", Dialer: local.Dialer{Path: w.Socket}, Hello: wire.HelloRecord{Epoch: wire.Epoch{Created: 2}}})
+	require.Eventually(t, func() bool { return newer.State().Connected }, time.Minute, 10*time.Millisecond)
+	require.True(t, exists(w, "saved"), "the new launcher has the worker before the rank has ended")
+}
+
 // TestHelpersOfAFailedRankGetTheGrace checks a helper that a rank started to save its work. The
 // helper must continue after the rank has failed, and the end of the attempt must wait for the
 // helper.

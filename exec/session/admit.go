@@ -88,8 +88,7 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 		s.cfg.Log.Info("a newer launcher takes the worker", "old", s.epoch.UID, "new", h.Epoch.UID)
 		s.stops.allLocked(wire.ReasonSuperseded, syscall.SIGTERM, s.cfg.Grace)
 		for id, x := range s.sessions {
-			x.stdout.Discard()
-			x.stderr.Discard()
+			x.discardLocked()
 			delete(s.sessions, id)
 			close(x.dropped)
 		}

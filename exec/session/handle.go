@@ -298,10 +298,9 @@ func (s *Server) forget(c *conn, id string) error {
 	c.order = order
 	x.conn.Store(nil)
 	x.forgotten = true
+	x.discardLocked()
 	s.dropLocked(x)
 	s.mu.Unlock()
-	x.stdout.Discard()
-	x.stderr.Discard()
 	if lasts {
 		s.stops.session(x, s.cfg.Grace)
 	}
@@ -316,10 +315,9 @@ func (s *Server) ruin(x *session, err error) {
 	s.ruined[x.id] = fmt.Sprintf("output of session %s is lost: %v", x.id, err)
 	x.conn.Store(nil)
 	x.forgotten = true
+	x.discardLocked()
 	s.dropLocked(x)
 	s.mu.Unlock()
-	x.stdout.Discard()
-	x.stderr.Discard()
 	s.stops.session(x, s.cfg.Grace)
 }
 

@@ -110,7 +110,17 @@ func (x *session) leave() {
 	}
 }
 
-// drop reads and discards output after leave, until the last writer or the session has ended.
+// discardLocked drops the outputs, which no launcher reads any longer. Later output is read and
+// dropped as after leave: a rank that is stopped may print while it saves its work. The caller holds
+// srv.mu.
+func (x *session) discardLocked() {
+	x.output = max(x.output, left)
+	x.stdout.Discard()
+	x.stderr.Discard()
+}
+
+// drop reads and discards output after leave or discardLocked, until the last writer or the session has
+// ended.
 func (x *session) drop(r *os.File) {
 	x.srv.mu.Lock()
 	goes := x.output == left && r.SetReadDeadline(time.Time{}) == nil
