@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -67,19 +68,38 @@ func TestStopsLetRanksSave(t *testing.T) {
 	}
 }
 
-// TestANewLauncherLetsRanksSave checks that a rank can print while it saves its work because a newer
-// launcher has taken its worker. Nobody reads what it prints.
-func TestANewLauncherLetsRanksSave(t *testing.T) {
-	w := contract.NewWorker(t, func(c *session.Config) { c.Grace = 10 * time.Second })
-	older := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
+// TestStopsWithoutTheLauncherLetRanksSave checks the stops that no launcher asks for: a newer launcher
+// has taken the worker, or the lease has ended. A rank has the grace that its launcher gave, and can
+// print while it saves its work, although nobody reads that.
+func TestStopsWithoutTheLauncherLetRanksSave(t *testing.T) {
 	const rank = `exec 3<> <(:); trap 'for i in 1 2 3; do echo saving; echo saving >&2; read -t 0.2 <&3; done; touch saved; exit' TERM
 touch up; while :; do read -t 0.1 <&3; done`
-	_, err := older.Open(t.Context(), "", wire.Spec{Argv: []string{"/bin/bash", "-c", rank}}, link.Streams{Stdout: io.Discard, Stderr: io.Discard})
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { return exists(w, "up") }, time.Minute, 10*time.Millisecond)
-	newer := linkTo(t, link.Config{Worker: "w", Dialer: local.Dialer{Path: w.Socket}, Hello: wire.HelloRecord{Epoch: wire.Epoch{Created: 2}}})
-	require.Eventually(t, func() bool { return newer.State().Connected }, time.Minute, 10*time.Millisecond)
-	require.True(t, exists(w, "saved"), "the new launcher has the worker before the rank has ended")
+	for name, stop := range map[string]func(t *testing.T, w *contract.Worker, cut context.CancelFunc){
+		"a newer launcher": func(t *testing.T, w *contract.Worker, _ context.CancelFunc) {
+			newer := linkTo(t, link.Config{Worker: "w", Dialer: local.Dialer{Path: w.Socket}, Hello: wire.HelloRecord{Epoch: wire.Epoch{Created: 2}}})
+			require.Eventually(t, func() bool { return newer.State().Connected }, time.Minute, 10*time.Millisecond)
+		},
+		"the lease": func(t *testing.T, w *contract.Worker, cut context.CancelFunc) {
+			cut()
+			require.Eventually(t, func() bool { return w.Server.Sessions() == 0 }, time.Minute, 10*time.Millisecond)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := contract.NewWorker(t, func(c *session.Config) { c.Grace = 100 * time.Millisecond })
+			ctx, cut := context.WithCancel(t.Context())
+			defer cut()
+			older := link.New(link.Config{Worker: "w", Dialer: local.Dialer{Path: w.Socket}, Lease: time.Second,
+				Hello: wire.HelloRecord{Epoch: wire.Epoch{Created: 1}, GraceMillis: 20_000}, PingEvery: 100 * time.Millisecond})
+			var running sync.WaitGroup
+			running.Go(func() { _ = older.Run(ctx) }) // it is lost
+			t.Cleanup(running.Wait)
+			_, err := older.Open(ctx, "", wire.Spec{Argv: []string{"/bin/bash", "-c", rank}}, link.Streams{Stdout: io.Discard, Stderr: io.Discard})
+			require.NoError(t, err)
+			require.Eventually(t, func() bool { return exists(w, "up") }, time.Minute, 10*time.Millisecond)
+			stop(t, w, cut)
+			require.True(t, exists(w, "saved"), "the stop is over before the rank has saved")
+		})
+	}
 }
 
 // TestHelpersOfAFailedRankGetTheGrace checks a helper that a rank started to save its work. The

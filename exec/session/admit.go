@@ -86,7 +86,7 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 	}
 	if s.claimed && order > 0 {
 		s.cfg.Log.Info("a newer launcher takes the worker", "old", s.epoch.UID, "new", h.Epoch.UID)
-		s.stops.allLocked(wire.ReasonSuperseded, syscall.SIGTERM, s.cfg.Grace)
+		s.stops.allLocked(wire.ReasonSuperseded, syscall.SIGTERM, s.graceLocked())
 		for id, x := range s.sessions {
 			x.discardLocked()
 			delete(s.sessions, id)

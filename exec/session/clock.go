@@ -79,9 +79,9 @@ func (s *Server) due() (time.Duration, bool) {
 		s.cfg.Log.Warn("lost the launcher: nothing heard for the whole lease, stopping its sessions", "lease", s.lease)
 	}
 	s.swept = true
-	s.stops.allLocked(wire.ReasonLease, syscall.SIGTERM, s.cfg.Grace)
+	s.stops.allLocked(wire.ReasonLease, syscall.SIGTERM, s.graceLocked())
 	// The sessions take a moment to end. After that the wait for a launcher counts.
-	return s.cfg.Grace + proc.KillMargin, true
+	return s.graceLocked() + proc.KillMargin, true
 }
 
 // longestLease limits a lease to what a Duration can hold, whatever a record says.

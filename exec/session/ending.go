@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"syscall"
 	"time"
@@ -28,6 +29,10 @@ func (s *Server) Grace() time.Duration {
 	defer s.mu.Unlock()
 	return s.grace
 }
+
+// graceLocked returns the time between TERM and KILL for a stop that no launcher asks for. The caller
+// holds s.mu.
+func (s *Server) graceLocked() time.Duration { return cmp.Or(s.grace, s.cfg.Grace) }
 
 // PodGrace returns the termination grace period of our pod, or 0 if no launcher has reported it.
 func (s *Server) PodGrace() time.Duration {

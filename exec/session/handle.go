@@ -284,7 +284,7 @@ func (s *Server) forget(c *conn, id string) error {
 		s.mu.Unlock()
 		return nil
 	}
-	lasts := x.lasts()
+	lasts, grace := x.lasts(), s.graceLocked()
 	// x.channel may be from an earlier connection, and belong to another session here.
 	if c.channels[x.channel] == x {
 		delete(c.channels, x.channel)
@@ -302,7 +302,7 @@ func (s *Server) forget(c *conn, id string) error {
 	s.dropLocked(x)
 	s.mu.Unlock()
 	if lasts {
-		s.stops.session(x, s.cfg.Grace)
+		s.stops.session(x, grace)
 	}
 	return nil
 }
@@ -317,8 +317,9 @@ func (s *Server) ruin(x *session, err error) {
 	x.forgotten = true
 	x.discardLocked()
 	s.dropLocked(x)
+	grace := s.graceLocked()
 	s.mu.Unlock()
-	s.stops.session(x, s.cfg.Grace)
+	s.stops.session(x, grace)
 }
 
 // dropLocked drops a session once the launcher has forgotten it and none of its processes lives.

@@ -3,7 +3,6 @@
 package session
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/musterhq/muster/exec/proc"
@@ -27,7 +26,7 @@ func (x *session) stopRest(st reap.Status, at time.Time) {
 	done := make(chan struct{})
 	s.mu.Lock()
 	x.rest = done
-	grace := cmp.Or(s.grace, s.cfg.Grace)
+	grace := s.graceLocked()
 	s.mu.Unlock()
 	var since time.Time
 	if st.Signal == 0 {

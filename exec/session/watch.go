@@ -248,7 +248,7 @@ func (o *observer) frozenLocked(w *watched, p reap.Proc) {
 		if !o.connected {
 			// No launcher is there to decide. A launcher that has parked its link learns of the
 			// stop from its mpirun, and then asks us.
-			o.srv.stops.session(x, o.srv.cfg.Grace)
+			o.srv.wg.Go(func() { o.srv.stops.session(x, cmp.Or(o.srv.Grace(), o.srv.cfg.Grace)) }) // Grace needs srv.mu
 		}
 	}
 }
