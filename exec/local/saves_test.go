@@ -102,6 +102,30 @@ touch up; while :; do read -t 0.1 <&3; done`
 	}
 }
 
+// TestWorkerGivesUpWithUnreadOutput checks that a worker whose launcher is lost ends after the lease,
+// although a session has more output than it can keep.
+func TestWorkerGivesUpWithUnreadOutput(t *testing.T) {
+	w := contract.NewWorker(t, func(c *session.Config) {
+		c.Grace, c.Await, c.SpoolDirs = 100*time.Millisecond, time.Second, nil
+	})
+	ctx, cut := context.WithCancel(t.Context())
+	defer cut()
+	l := link.New(link.Config{Worker: "w", Dialer: local.Dialer{Path: w.Socket}, Lease: time.Second, PingEvery: 100 * time.Millisecond})
+	var running sync.WaitGroup
+	running.Go(func() { _ = l.Run(ctx) }) // it ends with ctx
+	t.Cleanup(running.Wait)
+	_, err := l.Open(ctx, "", wire.Spec{Line: "touch up; exec yes"}, link.Streams{Stdout: io.Discard})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return exists(w, "up") }, time.Minute, 10*time.Millisecond)
+	cut()
+	select {
+	case outcome := <-w.Server.Outcome():
+		require.Equal(t, session.NoLaunch, outcome)
+	case <-time.After(30 * time.Second):
+		t.Fatal("the worker waits for a launcher")
+	}
+}
+
 // TestHelpersOfAFailedRankGetTheGrace checks a helper that a rank started to save its work. The
 // helper must continue after the rank has failed, and the end of the attempt must wait for the
 // helper.

@@ -7,7 +7,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -51,6 +50,9 @@ func (s *Server) due() (time.Duration, bool) {
 	if s.ending {
 		return 0, false
 	}
+	if s.swept && s.stops.fences[wire.ReasonLease] != nil {
+		return 0, false // the end of that stop kicks
+	}
 	limit, what := s.cfg.Await, "await"
 	if s.claimed && limit > 0 {
 		// A launcher that has parked its link is silent for most of its lease.
@@ -61,7 +63,8 @@ func (s *Server) due() (time.Duration, bool) {
 		limit, what = s.lease, "sweep"
 	}
 	for _, x := range s.sessions {
-		if x.lives() {
+		// After a sweep, only the output of a session can be left, or what the kernel does not release.
+		if x.lives() && !s.swept {
 			limit, what = s.lease, "lease"
 		}
 	}
@@ -80,8 +83,7 @@ func (s *Server) due() (time.Duration, bool) {
 	}
 	s.swept = true
 	s.stops.allLocked(wire.ReasonLease, syscall.SIGTERM, s.graceLocked())
-	// The sessions take a moment to end. After that the wait for a launcher counts.
-	return s.graceLocked() + proc.KillMargin, true
+	return 0, false // when they have ended, the wait for a launcher counts
 }
 
 // longestLease limits a lease to what a Duration can hold, whatever a record says.
