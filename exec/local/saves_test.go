@@ -69,34 +69,43 @@ func TestStopsLetRanksSave(t *testing.T) {
 }
 
 // TestStopsWithoutTheLauncherLetRanksSave checks the stops that no launcher asks for: a newer launcher
-// has taken the worker, or the lease has ended. A rank has the grace that its launcher gave, and can
-// print while it saves its work, although nobody reads that.
+// has taken the worker, or the lease has ended. A rank has the grace that its launcher gave, in HELLO
+// or in a stop that has begun. It can print while it saves its work, although nobody reads that.
 func TestStopsWithoutTheLauncherLetRanksSave(t *testing.T) {
-	const rank = `exec 3<> <(:); trap 'for i in 1 2 3; do echo saving; echo saving >&2; read -t 0.2 <&3; done; touch saved; exit' TERM
+	const rank = `exec 3<> <(:); trap 'touch asked; for i in 1 2 3; do echo saving; echo saving >&2; read -t 0.2 <&3; done; touch saved; exit' TERM
 touch up; while :; do read -t 0.1 <&3; done`
-	for name, stop := range map[string]func(t *testing.T, w *contract.Worker, cut context.CancelFunc){
-		"a newer launcher": func(t *testing.T, w *contract.Worker, _ context.CancelFunc) {
-			newer := linkTo(t, link.Config{Worker: "w", Dialer: local.Dialer{Path: w.Socket}, Hello: wire.HelloRecord{Epoch: wire.Epoch{Created: 2}}})
-			require.Eventually(t, func() bool { return newer.State().Connected }, time.Minute, 10*time.Millisecond)
-		},
-		"the lease": func(t *testing.T, w *contract.Worker, cut context.CancelFunc) {
+	newer := func(t *testing.T, w *contract.Worker, _ context.CancelFunc, _ *link.Session) {
+		newer := linkTo(t, link.Config{Worker: "w", Dialer: local.Dialer{Path: w.Socket}, Hello: wire.HelloRecord{Epoch: wire.Epoch{Created: 2}}})
+		require.Eventually(t, func() bool { return newer.State().Connected }, time.Minute, 10*time.Millisecond)
+	}
+	for name, c := range map[string]struct {
+		grace time.Duration // in HELLO
+		stop  func(t *testing.T, w *contract.Worker, cut context.CancelFunc, s *link.Session)
+	}{
+		"a newer launcher": {20 * time.Second, newer},
+		"a newer launcher during a stop": {0, func(t *testing.T, w *contract.Worker, cut context.CancelFunc, s *link.Session) {
+			s.Stop(20 * time.Second)
+			require.Eventually(t, func() bool { return exists(w, "asked") }, time.Minute, time.Millisecond)
+			newer(t, w, cut, s)
+		}},
+		"the lease": {20 * time.Second, func(t *testing.T, w *contract.Worker, cut context.CancelFunc, _ *link.Session) {
 			cut()
 			require.Eventually(t, func() bool { return w.Server.Sessions() == 0 }, time.Minute, 10*time.Millisecond)
-		},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := contract.NewWorker(t, func(c *session.Config) { c.Grace = 100 * time.Millisecond })
 			ctx, cut := context.WithCancel(t.Context())
 			defer cut()
-			older := link.New(link.Config{Worker: "w", Dialer: local.Dialer{Path: w.Socket}, Lease: time.Second,
-				Hello: wire.HelloRecord{Epoch: wire.Epoch{Created: 1}, GraceMillis: 20_000}, PingEvery: 100 * time.Millisecond})
+			older := link.New(link.Config{Worker: "w", Dialer: local.Dialer{Path: w.Socket}, Lease: time.Second, PingEvery: 100 * time.Millisecond,
+				Hello: wire.HelloRecord{Epoch: wire.Epoch{Created: 1}, GraceMillis: c.grace.Milliseconds()}})
 			var running sync.WaitGroup
 			running.Go(func() { _ = older.Run(ctx) }) // it is lost
 			t.Cleanup(running.Wait)
-			_, err := older.Open(ctx, "", wire.Spec{Argv: []string{"/bin/bash", "-c", rank}}, link.Streams{Stdout: io.Discard, Stderr: io.Discard})
+			s, err := older.Open(ctx, "", wire.Spec{Argv: []string{"/bin/bash", "-c", rank}}, link.Streams{Stdout: io.Discard, Stderr: io.Discard})
 			require.NoError(t, err)
 			require.Eventually(t, func() bool { return exists(w, "up") }, time.Minute, 10*time.Millisecond)
-			stop(t, w, cut)
+			c.stop(t, w, cut, s)
 			require.True(t, exists(w, "saved"), "the stop is over before the rank has saved")
 		})
 	}

@@ -47,5 +47,5 @@ sh -c "echo helps; sleep 1 && echo saved" & for i in 1 2 3 4 5; do read -t 0.1 x
 	require.Zero(t, killed)
 	empty(t, 1)
 	again := newStop(r, tree.Find, 0)
-	require.Empty(t, again.r.asked.at, "a process that has ended is remembered")
+	require.Empty(t, again.r.asked.all, "a process that has ended is remembered")
 }

@@ -115,6 +115,7 @@ type stop struct {
 	refused  map[identity]error // KILL failed, so waiting for it is useless
 	report   Report
 	pause    time.Duration
+	until    time.Time     // end of the grace
 	begun    uint64        // when the first process was asked, as in Proc.Start; 0: none yet
 	firstToo bool          // processes of the first scan may also have been started since then
 	sparing  time.Time     // until then, processes started since then are not asked
@@ -134,7 +135,8 @@ const longestLast = 5 * time.Second
 
 func newStop(r *Reaper, find func() ([]Proc, error), grace time.Duration) *stop {
 	r.asked.prune()
-	return &stop{r: r, find: find, pause: firstPause, sparing: time.Now().Add(grace - LastPart(grace)), asked: map[identity]bool{},
+	until := time.Now().Add(grace)
+	return &stop{r: r, find: find, pause: firstPause, until: until, sparing: until.Add(-LastPart(grace)), asked: map[identity]bool{},
 		killed: map[identity]bool{}, found: map[identity]bool{}, present: map[identity]bool{}, refused: map[identity]error{}}
 }
 
@@ -240,7 +242,7 @@ func (s *stop) ask(p Proc) { s.askWith(p, syscall.SIGTERM) }
 func (s *stop) askWith(p Proc, sig syscall.Signal) {
 	now := ticksAt(time.Now())
 	if term, seen := s.asked[p.identity()]; !term {
-		switch at, err := s.r.asked.signal(p, sig); {
+		switch at, err := s.r.asked.signal(p, sig, s.until); {
 		case err != nil:
 		case at > 0: // by another stop: what was started since then may be there to save, too
 			s.asked[p.identity()], s.firstToo = true, true

@@ -86,7 +86,8 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 	}
 	if s.claimed && order > 0 {
 		s.cfg.Log.Info("a newer launcher takes the worker", "old", s.epoch.UID, "new", h.Epoch.UID)
-		s.stops.allLocked(wire.ReasonSuperseded, syscall.SIGTERM, s.graceLocked())
+		// The older launcher may have been told to end, and have given its ranks more time.
+		s.stops.allLocked(wire.ReasonSuperseded, syscall.SIGTERM, max(s.graceLocked(), time.Until(s.cfg.Reaper.Granted())))
 		for id, x := range s.sessions {
 			x.discardLocked()
 			delete(s.sessions, id)
