@@ -204,9 +204,12 @@ func (w *Watch) judge(ctx context.Context, unknown map[string]error) {
 		if !w.Unstacked {
 			at := TakeStacks(ctx, hangStacks, wire.ProgramsBrief, w.workers(), w.LabelOf)
 			h.Stacks = &at
-			w.look(ctx) // taking stacks uses processor time, which is no work
 		}
 		w.say(ctx, h)
+		if !w.Unstacked {
+			// Taking stacks uses processor time on every worker, which is no work.
+			w.take(AskAll(ctx, w.workers()), map[string]error{})
+		}
 	}
 }
 
