@@ -138,8 +138,8 @@ func (l *Log) Reasons(waiting []rendezvous.Line) {
 // waitsSince returns when the wait for a node began, and for other reasons the time when they are
 // seen. A launcher may see the reason only in the second in which it ends.
 func waitsSince(r rendezvous.Reason) time.Time {
-	if now := time.Now(); r.Since.IsZero() || r.Since.After(now) || r.Code != rendezvous.Unschedulable && r.Code != rendezvous.SchedulingGated {
-		return now
+	if r.Since.IsZero() || r.Code != rendezvous.Unschedulable && r.Code != rendezvous.SchedulingGated {
+		return time.Now()
 	}
 	return r.Since
 }

@@ -132,13 +132,14 @@ func (l *Log) Ended(cause, why string, code int) {
 	l.add(event.Event{Kind: event.AttemptEnded, Rank: event.NoRank, Cause: cause, Detail: why, Count: code})
 }
 
-// add queues an event.
+// add queues an event. One with a time in the future has happened by another clock that is ahead, such as
+// that of a node: it counts as happening now, and so before what follows from it.
 func (l *Log) add(e event.Event) {
 	if l == nil {
 		return
 	}
-	if e.Time.IsZero() {
-		e.Time = time.Now()
+	if now := time.Now(); e.Time.IsZero() || e.Time.After(now) {
+		e.Time = now
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -361,4 +362,31 @@ func TestPods(t *testing.T) {
 		got = append(got, e.Time.Format("05")+" "+string(e.Kind)+" "+e.Node)
 	}
 	require.Equal(t, []string{"10 pod-created ", "11 pod-scheduled n", "12 image-pulling n", "20 image-pulled n", "21 container-started n", "30 container-started n"}, got)
+}
+
+// TestClocksThatAreAhead checks that no event is later than its record, whatever the clock of a node, of
+// the API server or of a file server says. A container that seems to start after its link would seem to
+// wait for the link again.
+func TestClocksThatAreAhead(t *testing.T) {
+	ahead := metav1.Time{Time: time.Now().Add(time.Hour)}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "w-0", UID: types.UID("u"), CreationTimestamp: ahead},
+		Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "main"}}},
+		Status: corev1.PodStatus{
+			Conditions:        []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: ahead}},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: ahead}}}},
+		}}
+	pulling := corev1.Event{InvolvedObject: corev1.ObjectReference{Name: "w-0", UID: "u"}, Reason: "Pulling", FirstTimestamp: ahead}
+	l := open(t, t.TempDir(), "a")
+	l.Pods(rendezvous.Snapshot{At: time.Now(), Pods: []*corev1.Pod{pod}, Events: []corev1.Event{pulling}}, rendezvous.Containers{})
+	l.Worker(event.Linked, "w-0", "n", "")
+	l.Worker(event.CommandStarted, "w-0", "n", "")
+	l.At(ahead.Time, event.Saved, "model.pt")
+	l.Ended("failed", "", 1)
+	var got []string
+	all := read(t, l)
+	slices.SortStableFunc(all, func(a, b event.Event) int { return a.Time.Compare(b.Time) })
+	for _, e := range all {
+		got = append(got, string(e.Kind))
+	}
+	require.Equal(t, []string{"pod-created", "pod-scheduled", "container-started", "image-pulling", "linked", "command-started", "saved", "attempt-ended"}, got)
 }
