@@ -24,6 +24,7 @@ type podsSeen struct {
 // noted is what has been noted of one pod.
 type noted struct {
 	created, queued, scheduled, pulling, pulled bool
+	node                                        string
 	starts                                      int32 // starts of the container
 }
 
@@ -44,7 +45,7 @@ func (l *Log) Pods(shot rendezvous.Snapshot, pick rendezvous.Containers) {
 	for i := range shot.Events {
 		e := &shot.Events[i]
 		if n, ok := seen[string(e.InvolvedObject.UID)]; ok {
-			l.pull(e, nodeOf(shot.Pods, e.InvolvedObject.Name), &n)
+			l.pull(e, &n)
 			seen[string(e.InvolvedObject.UID)] = n
 		}
 	}
@@ -58,6 +59,7 @@ func (l *Log) pod(pod *corev1.Pod, pick rendezvous.Containers, n *noted) {
 		l.WorkerAt(pod.CreationTimestamp.Time, event.PodCreated, pod.Name, "", "")
 	}
 	node := pod.Spec.NodeName
+	n.node = node
 	n.queued = n.queued || node == ""
 	if !n.scheduled && node != "" {
 		n.scheduled = true
@@ -91,7 +93,7 @@ func scheduledAt(pod *corev1.Pod, queued bool) time.Time {
 }
 
 // pull notes the kubelet's events about the image of a pod.
-func (l *Log) pull(e *corev1.Event, node string, n *noted) {
+func (l *Log) pull(e *corev1.Event, n *noted) {
 	at := e.FirstTimestamp.Time
 	if at.IsZero() {
 		at = e.EventTime.Time
@@ -100,20 +102,11 @@ func (l *Log) pull(e *corev1.Event, node string, n *noted) {
 	case at.IsZero():
 	case e.Reason == "Pulling" && !n.pulling:
 		n.pulling = true
-		l.WorkerAt(at, event.ImagePulling, e.InvolvedObject.Name, node, e.Message)
+		l.WorkerAt(at, event.ImagePulling, e.InvolvedObject.Name, n.node, e.Message)
 	case e.Reason == "Pulled" && !n.pulled && n.pulling:
 		n.pulled = true
-		l.WorkerAt(at, event.ImagePulled, e.InvolvedObject.Name, node, e.Message)
+		l.WorkerAt(at, event.ImagePulled, e.InvolvedObject.Name, n.node, e.Message)
 	}
-}
-
-func nodeOf(pods []*corev1.Pod, name string) string {
-	for _, pod := range pods {
-		if pod.Name == name {
-			return pod.Spec.NodeName
-		}
-	}
-	return ""
 }
 
 // Reasons notes why workers are not ready, if that is unusual and has changed.
