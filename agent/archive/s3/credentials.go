@@ -4,14 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"time"
 
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// errNoCredentials reports that there are no credentials. A bucket that anybody may write is no place for output.
-var errNoCredentials = errors.New("no credentials of AWS found")
+var (
+	// errNoCredentials reports that there are no credentials. A bucket that anybody may write is no place for output.
+	errNoCredentials = errors.New("no credentials of AWS found")
+	// errNotNow reports that there are credentials, and that the service which gives them does not do so now.
+	errNotNow = errors.New("cannot get credentials of AWS")
+)
 
 // identityTime bounds a request for credentials. A machine outside of AWS has no server for them.
 const identityTime = 5 * time.Second
@@ -21,13 +26,14 @@ const identityTime = 5 * time.Second
 type chain struct {
 	providers []credentials.Provider
 	current   credentials.Provider // nil: none has been found yet
+	ofPod     bool                 // the pod has an identity
 }
 
 // newChain returns credentials from the variables of AWS, its files, or the identity of the pod or the machine.
 func newChain(getenv func(string) string) *credentials.Credentials {
 	c := &chain{providers: []credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}}
-	ofPod := getenv("AWS_WEB_IDENTITY_TOKEN_FILE")+getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI")+getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") != ""
-	if ofPod || getenv("AWS_EC2_METADATA_DISABLED") != "true" {
+	c.ofPod = getenv("AWS_WEB_IDENTITY_TOKEN_FILE")+getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI")+getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") != ""
+	if c.ofPod || getenv("AWS_EC2_METADATA_DISABLED") != "true" {
 		c.providers = append(c.providers, &credentials.IAM{Client: &http.Client{Timeout: identityTime}})
 	}
 	return credentials.New(c)
@@ -49,10 +55,15 @@ func (c *chain) RetrieveWithCredContext(in *credentials.CredContext) (credential
 			failed = append(failed, err)
 		}
 	}
-	if len(failed) == 0 {
-		return credentials.Value{}, errNoCredentials
+	err, why := errors.Join(failed...), errNoCredentials
+	var unanswered *url.Error
+	switch {
+	case err == nil:
+		return credentials.Value{}, why
+	case c.current != nil, c.ofPod && errors.As(err, &unanswered):
+		why = errNotNow
 	}
-	return credentials.Value{}, fmt.Errorf("%w: %w", errNoCredentials, errors.Join(failed...))
+	return credentials.Value{}, fmt.Errorf("%w: %w", why, err)
 }
 
 // IsExpired implements credentials.Provider.

@@ -68,6 +68,8 @@ func Hint(err error) string {
 	switch {
 	case errors.Is(err, errNoCredentials):
 		return "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the pod's service account a role"
+	case errors.Is(err, errNotNow):
+		return "check that this pod may connect to the service that gives it credentials"
 	case errors.As(err, &invalid):
 		return "install ca-certificates in the image, or name a file with AWS_CA_BUNDLE"
 	}

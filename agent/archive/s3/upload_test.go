@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -201,6 +203,43 @@ func TestCredentials(t *testing.T) {
 	value, err = newChain(os.Getenv).GetWithContext(nil)
 	require.NoError(t, err)
 	require.Equal(t, "of-variable", value.AccessKeyID)
+}
+
+// TestCredentialsThatAreLate checks that an error passes if the pod has an identity, or had credentials, and the
+// service behind them does not answer. What that service refuses does not pass.
+func TestCredentialsThatAreLate(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "none")
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY", "AWS_SECRET_KEY", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_PROFILE", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", none)
+	t.Setenv("AWS_CONFIG_FILE", none)
+	var answer atomic.Value // a func(http.ResponseWriter)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer.Load().(func(http.ResponseWriter))(w) }))
+	hangUp := func(http.ResponseWriter) { panic(http.ErrAbortHandler) }
+	refuse := func(w http.ResponseWriter) { w.WriteHeader(http.StatusForbidden) }
+	give := func(w http.ResponseWriter) {
+		fmt.Fprintf(w, `{"Code":"Success","AccessKeyId":"a","SecretAccessKey":"b","Token":"c","Expiration":%q}`, time.Now().UTC().Format(time.RFC3339))
+	}
+	t.Cleanup(s.Close)
+	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", s.URL)
+	creds := newChain(os.Getenv)
+	get := func(by func(http.ResponseWriter)) error {
+		answer.Store(by)
+		creds.Expire()
+		_, err := creds.GetWithContext(nil)
+		return err
+	}
+	for range 2 { // before it had credentials, and after
+		err := get(hangUp)
+		require.ErrorContains(t, err, "cannot get credentials of AWS: ")
+		require.False(t, IsLasting(err))
+		require.Contains(t, Hint(err), "the service that gives it credentials")
+		require.NoError(t, get(give))
+	}
+	require.False(t, IsLasting(get(refuse)), "it has given some before")
+	creds = newChain(os.Getenv)
+	require.ErrorIs(t, get(refuse), errNoCredentials)
 }
 
 func TestRunOf(t *testing.T) {
