@@ -60,6 +60,10 @@ func Hint(err error) string {
 	switch answer.Code {
 	case minio.NoSuchBucket:
 		return "create the bucket, or check AWS_ENDPOINT_URL and AWS_REGION"
+	case minio.AuthorizationHeaderMalformed, minio.InvalidRegion, otherRegion:
+		return "set AWS_REGION to the region of the bucket: on EKS it is that of the cluster"
+	case minio.RequestTimeTooSkewed:
+		return "correct the clock of this node, or of the server"
 	case minio.AccessDenied:
 		return "grant s3:ListBucket on the bucket, and s3:PutObject and s3:GetObject on its objects"
 	case "SignatureDoesNotMatch", "InvalidAccessKeyId", "InvalidAccessKeyID", "ExpiredToken", "InvalidToken":
@@ -76,11 +80,25 @@ func Hint(err error) string {
 	return "check AWS_ENDPOINT_URL, and that this pod may connect to it"
 }
 
+// otherRegion is the code of the answer if a bucket is in another region.
+const otherRegion = "PermanentRedirect"
+
 // IsLasting reports whether an error will come again if nothing changes: a missing bucket, a missing right, wrong
 // credentials. Others may pass, such as a server that does not answer.
 func IsLasting(err error) bool {
 	var answer minio.ErrorResponse
 	var invalid *tls.CertificateVerificationError
-	return errors.As(err, &answer) && answer.StatusCode >= 400 && answer.StatusCode < 500 && answer.StatusCode != http.StatusRequestTimeout && answer.StatusCode != http.StatusTooManyRequests ||
-		errors.Is(err, errNoCredentials) || errors.As(err, &invalid)
+	if errors.Is(err, errNoCredentials) || errors.As(err, &invalid) {
+		return true
+	}
+	if !errors.As(err, &answer) {
+		return false
+	}
+	switch answer.Code {
+	case "RequestTimeout", "OperationAborted": // Amazon's status for them is 400 and 409
+		return false
+	case otherRegion:
+		return true
+	}
+	return answer.StatusCode >= 400 && answer.StatusCode < 500 && answer.StatusCode != http.StatusRequestTimeout && answer.StatusCode != http.StatusTooManyRequests
 }

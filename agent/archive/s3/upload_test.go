@@ -151,6 +151,9 @@ func TestErrorsOfAStore(t *testing.T) {
 		"create the bucket":        answer(minio.NoSuchBucket, 404),
 		"grant s3:ListBucket":      answer(minio.AccessDenied, 403),
 		"check AWS_ACCESS_KEY_ID":  answer("SignatureDoesNotMatch", 403),
+		"set AWS_REGION to the":    answer(minio.AuthorizationHeaderMalformed, 400),
+		"set AWS_REGION":           answer("PermanentRedirect", 301),
+		"correct the clock":        answer(minio.RequestTimeTooSkewed, 403),
 		"set AWS_ACCESS_KEY_ID":    fmt.Errorf("list: %w", errNoCredentials),
 		"install ca-certificates":  fmt.Errorf("list: %w", &tls.CertificateVerificationError{Err: errors.New("unknown")}),
 		"check AWS_ENDPOINT_URL, ": answer("SlowDown", 503),
@@ -159,7 +162,9 @@ func TestErrorsOfAStore(t *testing.T) {
 		require.Equal(t, hint != "check AWS_ENDPOINT_URL, ", IsLasting(err), hint)
 	}
 	require.False(t, IsLasting(errors.New("connection refused")))
-	require.False(t, IsLasting(answer("TooManyRequests", 429)))
+	for code, status := range map[string]int{"TooManyRequests": 429, "RequestTimeout": 400, "OperationAborted": 409} {
+		require.False(t, IsLasting(answer(code, status)), code)
+	}
 }
 
 func TestServerOf(t *testing.T) {
