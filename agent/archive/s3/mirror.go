@@ -15,7 +15,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/musterhq/muster/agent/archive"
 )
@@ -28,26 +31,32 @@ const (
 	soonest = 30 * time.Second
 	// perSecond bounds the small pieces of all files together.
 	perSecond = 10
+	// atOnce bounds the files that are copied at the same time. One after the other, the last lines of thousands of
+	// ranks would take longer than the end of a run waits.
+	atOnce = 16
+	// large is the size in bytes from which on only mostLarge pieces are in memory.
+	large     = piece / atOnce
+	mostLarge = 2
 )
 
 // Mirror copies the files of one run to a store. Its methods are called by one goroutine.
 type Mirror struct {
 	store Store
 	dir   string
-	name  string   // of the run
-	index *os.File // open from the start, to know the run again
-	files []string // without the index
-	known map[string]bool
-	sent  map[string]sent
+	name  string           // of the run
+	index *os.File         // open from the start, to know the run again
+	files []string         // without the index
+	sent  map[string]*sent // also of the index
+	turns chan struct{}    // has a token for each large piece in memory
 }
 
-// sent is how much of a file is in the store.
+// sent is how much of a file is in the store. One goroutine at a time uses it.
 type sent struct {
 	size int64
 	at   time.Time // of the last piece
 	// tried is the size of a piece whose copy failed; 0: none. It is tried again with the same size. So a
 	// request that the server completes late cannot replace a longer piece.
-	tried int
+	tried int64
 }
 
 // NewMirror returns a Mirror for the run in dir. It continues after the pieces that are in the store.
@@ -57,7 +66,7 @@ func NewMirror(ctx context.Context, store Store, dir string) (*Mirror, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Mirror{store: store, dir: dir, index: index, known: map[string]bool{}, sent: map[string]sent{}}
+	m := &Mirror{store: store, dir: dir, index: index, sent: map[string]*sent{archive.IndexName: {}}, turns: make(chan struct{}, mostLarge)}
 	// In this order: the first line may be written between the two.
 	if err = begun(index); err == nil {
 		err = m.list()
@@ -67,8 +76,9 @@ func NewMirror(ctx context.Context, store Store, dir string) (*Mirror, error) {
 	}
 	if err == nil {
 		err = m.store.List(ctx, m.name+"/", func(name string, size int64) error {
-			if file, offset, ok := partOf(m.name, name); ok && offset == m.sent[file].size {
-				m.sent[file] = sent{size: offset + size}
+			file, offset, ok := partOf(m.name, name)
+			if done := m.sent[file]; ok && done != nil && offset == done.size {
+				done.size += size
 			}
 			return nil
 		})
@@ -135,21 +145,31 @@ func (m *Mirror) Pass(ctx context.Context, all bool) error {
 	if err := m.list(); err != nil {
 		return err
 	}
-	var failed []error
 	wait := max(soonest, time.Duration(len(m.files)+1)*time.Second/perSecond)
-	for _, file := range append(slices.Clone(m.files), archive.IndexName) { // the index last: it has no lines about missing bytes
-		if ctx.Err() != nil { // the other files have not been looked at
-			failed = append(failed, ctx.Err())
-			break
-		}
-		if err := m.copy(ctx, file, all, wait); err != nil {
-			failed = append(failed, err)
-		}
-		if m.sent[file].tried > 0 {
-			break
-		}
+	errs := make([]error, len(m.files), len(m.files)+1)
+	var failed atomic.Bool
+	var copying errgroup.Group
+	copying.SetLimit(atOnce)
+	for i, file := range m.files {
+		copying.Go(func() error {
+			if failed.Load() || ctx.Err() != nil {
+				return nil
+			}
+			errs[i] = m.copy(ctx, file, all, wait)
+			if m.sent[file].tried > 0 {
+				failed.Store(true)
+			}
+			return nil
+		})
 	}
-	return errors.Join(failed...)
+	_ = copying.Wait() // the errors are in errs
+	switch {
+	case ctx.Err() != nil: // some files have not been looked at
+		errs = append(errs, ctx.Err())
+	case !failed.Load(): // the index last: it has no lines about missing bytes
+		errs = append(errs, m.copy(ctx, archive.IndexName, all, wait))
+	}
+	return errors.Join(errs...)
 }
 
 // list looks for files that the run has begun since the last time.
@@ -166,8 +186,8 @@ func (m *Mirror) list() error {
 	name, files := archive.Listed(text)
 	m.name = cmp.Or(m.name, name)
 	for _, file := range files {
-		if !m.known[file] {
-			m.files, m.known[file] = append(m.files, file), true
+		if m.sent[file] == nil {
+			m.files, m.sent[file] = append(m.files, file), &sent{}
 		}
 	}
 	_, err = m.index.Seek(at+int64(len(text)), io.SeekStart)
@@ -193,21 +213,36 @@ func (m *Mirror) copy(ctx context.Context, file string, all bool, wait time.Dura
 		if !all && end-done.size < piece && time.Since(done.at) < wait {
 			return nil
 		}
-		body := make([]byte, min(end-done.size, piece))
+		n := min(end-done.size, piece)
 		if done.tried > 0 {
-			body = body[:done.tried]
+			n = done.tried
 		}
-		if _, err := f.ReadAt(body, done.size); err != nil {
-			return fmt.Errorf("read output: %w", err)
-		}
-		if err := m.store.Put(ctx, objectName(m.name, file, done.size), body); err != nil {
-			done.tried = len(body)
-			m.sent[file] = done
+		if err := m.put(ctx, f, file, n); err != nil {
 			return err
 		}
-		done = sent{size: done.size + int64(len(body)), at: time.Now()}
-		m.sent[file] = done
 	}
+	return nil
+}
+
+// put copies the next bytes of a file as one piece.
+func (m *Mirror) put(ctx context.Context, f *os.File, file string, n int64) error {
+	if n >= large {
+		select {
+		case m.turns <- struct{}{}:
+			defer func() { <-m.turns }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	done, body := m.sent[file], make([]byte, n)
+	if _, err := f.ReadAt(body, done.size); err != nil {
+		return fmt.Errorf("read output: %w", err)
+	}
+	if err := m.store.Put(ctx, objectName(m.name, file, done.size), body); err != nil {
+		done.tried = n
+		return err
+	}
+	*done = sent{size: done.size + n, at: time.Now()}
 	return nil
 }
 

@@ -23,6 +23,7 @@ import (
 
 // memory is a store in memory. It fails while broken is set.
 type memory struct {
+	took    time.Duration // by each Put
 	mu      sync.Mutex
 	objects map[string][]byte
 	puts    int
@@ -37,6 +38,7 @@ func (m *memory) fail(err error) {
 }
 
 func (m *memory) Put(_ context.Context, name string, body []byte) error {
+	time.Sleep(m.took)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.puts++

@@ -94,6 +94,27 @@ func TestUploadSaysWhatIsLeft(t *testing.T) {
 	})
 }
 
+// TestTheLastLinesOfManyRanks checks that the time at the end of a run is enough for a file of each rank, although each
+// request takes as long as it does over a distance.
+func TestTheLastLinesOfManyRanks(t *testing.T) {
+	dir, back := t.TempDir(), t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{objects: map[string][]byte{}, took: 250 * time.Millisecond}
+		r := begin(t, dir, "one", 300)
+		_, end := uploading(t, store, dir)
+		time.Sleep(time.Second)
+		for rank := range r.out {
+			r.write(rank, "done\n")
+		}
+		r.end()
+		require.NoError(t, end())
+		names, err := Runs(t.Context(), store)
+		require.NoError(t, err)
+		require.NoError(t, Fetch(t.Context(), store, names[0], filepath.Join(back, "a"), nil))
+		require.Equal(t, lines(t, dir), lines(t, filepath.Join(back, "a")))
+	})
+}
+
 // TestUploadOfNothing checks that a run that ends before it writes needs no store.
 func TestUploadOfNothing(t *testing.T) {
 	dir := t.TempDir()
