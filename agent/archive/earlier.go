@@ -13,6 +13,12 @@ import (
 	"time"
 )
 
+// The name of a run is its prefix, the time of its start in this layout, a hyphen, and its id.
+const (
+	runPrefix = "run-"
+	runTime   = "20060102T150405Z"
+)
+
 // oldLedger is the file in which releases before the index listed what they made in a directory.
 const oldLedger = ".agent-run"
 
@@ -67,7 +73,7 @@ func earlierRun(dir string) (name string, files []string, err error) {
 		}
 	}
 	if name == "" { // the index is empty: its run was killed before it wrote anything
-		return "run-" + time.Now().UTC().Format("20060102T150405Z") + "-empty", []string{IndexName}, nil
+		return runPrefix + time.Now().UTC().Format(runTime) + "-empty", []string{IndexName}, nil
 	}
 	return name, append(files, IndexName), nil
 }
@@ -91,7 +97,7 @@ func earlierLedger(dir string) (name string, files []string, err error) {
 			files = append(files, file)
 		}
 	}
-	return fmt.Sprintf("run-%s", info.ModTime().UTC().Format("20060102T150405Z")), append(files, oldLedger), nil
+	return runPrefix + info.ModTime().UTC().Format(runTime), append(files, oldLedger), nil
 }
 
 // isPlain reports whether name is a file in the directory itself. An index may have been written by
@@ -102,7 +108,15 @@ func isPlain(name string) bool {
 
 // asideName returns the name of the directory for an earlier run, by the first line of its index.
 func asideName(r record) string {
-	return fmt.Sprintf("run-%s-%s", r.At.UTC().Format("20060102T150405Z"), plainName(r.Run))
+	return runPrefix + r.At.UTC().Format(runTime) + "-" + plainName(r.Run)
+}
+
+// IsRun reports whether a name is one of a run, as Writer.Name returns it.
+func IsRun(name string) bool {
+	rest, ours := strings.CutPrefix(name, runPrefix)
+	stamp, id, _ := strings.Cut(rest, "-")
+	_, err := time.Parse(runTime, stamp)
+	return ours && err == nil && id != ""
 }
 
 // plainName returns id without characters that a directory's name should not have.

@@ -13,14 +13,14 @@ import (
 	"github.com/musterhq/muster/agent/archive"
 )
 
-// runPrefix begins the name of a run.
+// runPrefix begins the name of a run. Other objects may have such names, too.
 const runPrefix = "run-"
 
 // Runs returns the names of the runs in a store, the oldest first. It lists all objects.
 func Runs(ctx context.Context, store Store) (names []string, err error) {
 	err = store.List(ctx, runPrefix, func(name string, _ int64) error {
 		run, _, ok := strings.Cut(name, "/")
-		if ok && (len(names) == 0 || names[len(names)-1] != run) {
+		if ok && archive.IsRun(run) && (len(names) == 0 || names[len(names)-1] != run) {
 			names = append(names, run)
 		}
 		return nil
@@ -30,7 +30,7 @@ func Runs(ctx context.Context, store Store) (names []string, err error) {
 
 // RunOf splits a target that names a run below another target. run is "" if it names none.
 func RunOf(t Target) (above Target, run string) {
-	if base := path.Base(t.Prefix); strings.HasPrefix(base, runPrefix) {
+	if base := path.Base(t.Prefix); archive.IsRun(base) {
 		return Target{t.Bucket, strings.Trim(strings.TrimSuffix(t.Prefix, base), "/")}, base
 	}
 	return t, ""

@@ -146,11 +146,12 @@ func TestAFailedPieceKeepsItsSize(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &memory{objects: map[string][]byte{"run-a/x/0": nil, "run-b/x/0": nil}}
+		const a, b = "run-20260102T150405Z-a", "run-20260102T150406Z-b"
+		store := &memory{objects: map[string][]byte{a + "/x/0": nil, b + "/x/0": nil, "run-9/" + a + "/x/0": nil}}
 		require.NoError(t, Check(t.Context(), store, time.Second))
 		names, err := Runs(t.Context(), store)
 		require.NoError(t, err)
-		require.Equal(t, []string{"run-a", "run-b"}, names, "what Check writes is no run")
+		require.Equal(t, []string{a, b}, names, "what Check writes is no run, nor is another prefix")
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		began := time.Now()
@@ -269,13 +270,14 @@ func TestCredentialsThatAreLate(t *testing.T) {
 }
 
 func TestRunOf(t *testing.T) {
-	above, run := RunOf(Target{"logs", "team/run-20260102T150405Z-ab"})
-	require.Equal(t, Target{"logs", "team"}, above)
-	require.Equal(t, "run-20260102T150405Z-ab", run)
-	above, run = RunOf(Target{"logs", "run-a"})
-	require.Equal(t, Target{"logs", ""}, above)
-	require.Equal(t, "run-a", run)
-	above, run = RunOf(Target{"logs", "team"})
-	require.Equal(t, Target{"logs", "team"}, above)
-	require.Empty(t, run)
+	const run = "run-20260102T150405Z-ab"
+	for prefix, want := range map[string]struct{ above, run string }{
+		"team/" + run: {"team", run}, run: {"", run}, "team": {"team", ""}, "": {"", ""},
+		"run-17": {"run-17", ""}, "team/run-of-bert": {"team/run-of-bert", ""}, "run-17/" + run: {"run-17", run},
+		"run-20260102T150405Z": {"run-20260102T150405Z", ""}, "run-20260102T150405Z-": {"run-20260102T150405Z-", ""},
+	} {
+		above, name := RunOf(Target{"logs", prefix})
+		require.Equal(t, Target{"logs", want.above}, above, prefix)
+		require.Equal(t, want.run, name, prefix)
+	}
 }
