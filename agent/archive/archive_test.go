@@ -206,18 +206,21 @@ func TestTwoRunsInOneDirectory(t *testing.T) {
 	require.Equal(t, "0 rank 0: old\n0 rank 0: old, late\n1 rank 0: old, again\n", shown(t, below[0], Choice{}))
 }
 
-// TestOtherFilesAreNotTouched checks that a file that no run has written stops the run.
+// TestOtherFilesAreNotTouched checks that a file that no run has written stops each attempt of the run.
 func TestOtherFilesAreNotTouched(t *testing.T) {
 	var taken *takenError
 	dir := t.TempDir()
 	theirs := filepath.Join(dir, "rank-0.out")
 	require.NoError(t, os.WriteFile(theirs, []byte("theirs"), 0o644))
 	j := begin(t, dir, "one")
-	_, _, err := j.w.Streams(Process{Label: "rank 0"})
-	require.ErrorAs(t, err, &taken)
-	require.Equal(t, theirs, taken.path)
+	for attempt := range 2 {
+		j.w.Begin(attempt)
+		_, _, err := j.w.Streams(Process{Label: "rank 0"})
+		require.ErrorAs(t, err, &taken, "attempt %d", attempt)
+		require.Equal(t, theirs, taken.path)
+	}
 	require.NoError(t, j.w.Close(0, ""))
-	_, err = Open(dir, Run{ID: "two"})
+	_, err := Open(dir, Run{ID: "two"})
 	require.NoError(t, err)
 	require.Equal(t, "theirs", content(t, theirs))
 

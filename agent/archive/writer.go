@@ -128,7 +128,6 @@ func (w *Writer) open(name string) (*file, int64, error) {
 	path := filepath.Join(w.current(), name)
 	w.mu.Lock()
 	known := w.here[name]
-	w.here[name] = true
 	w.mu.Unlock()
 	if !known {
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
@@ -138,6 +137,9 @@ func (w *Writer) open(name string) (*file, int64, error) {
 		if err := w.note(record{Kind: kindFile, File: name}); err != nil {
 			return nil, 0, err
 		}
+		w.mu.Lock()
+		w.here[name] = true
+		w.mu.Unlock()
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
 	if err != nil {
