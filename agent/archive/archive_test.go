@@ -236,47 +236,6 @@ func TestOtherFilesAreNotTouched(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestFilesOfOldReleases checks that the output of a release without an index is kept as well.
-func TestFilesOfOldReleases(t *testing.T) {
-	dir := t.TempDir()
-	for name, text := range map[string]string{oldLedger: "rank-0.out\n../outside\n", "rank-0.out": "old\n", "notes": "mine\n"} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
-	}
-	j := begin(t, dir, "one")
-	j.write(0, "", "")
-	require.NoError(t, j.w.Close(0, ""))
-	below, err := filepath.Glob(filepath.Join(dir, "run-*", "rank-0.out"))
-	require.NoError(t, err)
-	require.Len(t, below, 1)
-	require.Equal(t, "old\n", content(t, below[0]))
-	require.Equal(t, "mine\n", content(t, dir, "notes"))
-}
-
-// TestAfterACrash checks that the index of a launcher that was killed can be read, and that the next run keeps its
-// files.
-func TestAfterACrash(t *testing.T) {
-	dir := t.TempDir()
-	j := begin(t, dir, "one")
-	j.w.Begin(0)
-	out, _ := j.streams(0)
-	_, err := io.WriteString(out, "last words")
-	require.NoError(t, err)
-	index, err := os.OpenFile(filepath.Join(dir, IndexName), os.O_APPEND|os.O_WRONLY, 0)
-	require.NoError(t, err)
-	_, err = io.WriteString(index, `{"kind":"tim`)
-	require.NoError(t, err)
-	require.NoError(t, index.Close())
-	require.Equal(t, "0 rank 0: last words\n", shown(t, dir, Choice{}))
-	x, err := Read(dir)
-	require.NoError(t, err)
-	require.True(t, x.Ended.IsZero())
-	begin(t, dir, "two")
-	below, err := filepath.Glob(filepath.Join(dir, "run-*-one"))
-	require.NoError(t, err)
-	require.Len(t, below, 1)
-	require.Equal(t, "0 rank 0: last words\n", shown(t, below[0], Choice{}))
-}
-
 // TestAStrangersIndex checks that an index cannot name files outside of its directory.
 func TestAStrangersIndex(t *testing.T) {
 	dir := t.TempDir()

@@ -22,38 +22,93 @@ const (
 // oldLedger is the file in which releases before the index listed what they made in a directory.
 const oldLedger = ".agent-run"
 
-// setAside moves the files of an earlier run in dir into a directory below it. The index moves last,
-// so that the next run completes a move that was cut short.
-func setAside(dir string) error {
-	name, files, err := earlierRun(dir)
-	if err != nil || name == "" {
-		return err
-	}
-	below := filepath.Join(dir, name)
-	if err := os.MkdirAll(below, 0o777); err != nil {
-		return fmt.Errorf("keep the output of an earlier run: %w", err)
-	}
-	for _, file := range files {
-		err := os.Rename(filepath.Join(dir, file), filepath.Join(below, file))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // the user may have removed it
-			return fmt.Errorf("keep the output of an earlier run: %w", err)
-		}
-	}
-	return nil
+// earlier is an earlier run whose files are in a directory.
+type earlier struct {
+	name  string      // of the directory for it; "": there is no such run
+	files []string    // the index, or what stands for it, is the last one
+	index os.FileInfo // of that file
 }
 
-// earlierRun returns the directory for the run whose files are in dir, and their names; "" if there is
-// no such run.
-func earlierRun(dir string) (name string, files []string, err error) {
+// setAside moves the files of an earlier run in dir into a directory below it. The index moves last, so that the next
+// run completes a move that was cut short. It repeats that if another run has begun in dir meanwhile.
+func setAside(dir string) error {
+	for last := ""; ; {
+		e, err := earlierRun(dir)
+		if err != nil || e.name == "" {
+			return err
+		}
+		again, err := e.setAside(dir)
+		if err == nil && again && e.name == last {
+			err = &fs.PathError{Op: "move index to", Path: filepath.Join(dir, e.name), Err: fs.ErrExist}
+		}
+		if err != nil {
+			return fmt.Errorf("keep the output of an earlier run: %w", err)
+		}
+		if !again {
+			return nil
+		}
+		last = e.name
+	}
+}
+
+// setAside moves the files of the run. again reports that dir has, or may have, the files of another run now.
+func (e earlier) setAside(dir string) (again bool, err error) {
+	below := filepath.Join(dir, e.name)
+	if err := os.MkdirAll(below, 0o777); err != nil {
+		return false, err
+	}
+	index := filepath.Join(dir, e.files[len(e.files)-1])
+	for _, file := range e.files {
+		if now, err := os.Stat(index); err != nil || !os.SameFile(e.index, now) {
+			return true, nil
+		}
+		err := move(filepath.Join(dir, file), filepath.Join(below, file))
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // the user may have removed it
+		case errors.Is(err, fs.ErrExist):
+			again = file == filepath.Base(index)
+		case err != nil:
+			return false, err
+		}
+	}
+	return again, nil
+}
+
+// move moves a file, and completes a move that was cut short. Unlike a rename, it replaces no other file.
+func move(from, to string) error {
+	err := os.Link(from, to)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return err
+	case errors.Is(err, fs.ErrExist):
+		a, errA := os.Lstat(from)
+		b, errB := os.Lstat(to)
+		if errA != nil || errB != nil || !os.SameFile(a, b) {
+			return err
+		}
+	case err != nil: // a file system without links
+		if _, err := os.Lstat(to); err == nil {
+			return &fs.PathError{Op: "move to", Path: to, Err: fs.ErrExist}
+		}
+		return os.Rename(from, to)
+	}
+	return os.Remove(from)
+}
+
+// earlierRun returns the run whose files are in dir.
+func earlierRun(dir string) (e earlier, err error) {
 	index := filepath.Join(dir, IndexName)
 	f, err := os.Open(index)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return earlierLedger(dir)
 	case err != nil:
-		return "", nil, fmt.Errorf("read output directory: %w", err)
+		return e, fmt.Errorf("read output directory: %w", err)
 	}
 	defer f.Close()
+	if e.index, err = f.Stat(); err != nil {
+		return e, fmt.Errorf("read output directory: %w", err)
+	}
 	lines, seen := bufio.NewReader(f), map[string]bool{}
 	for n := 0; ; n++ {
 		text, err := lines.ReadBytes('\n')
@@ -64,40 +119,42 @@ func earlierRun(dir string) (name string, files []string, err error) {
 		broken := json.Unmarshal(text, &r) != nil // the last line, after a crash
 		if n == 0 {
 			if broken || r.Kind != kindRun {
-				return "", nil, &takenError{index}
+				return earlier{}, &takenError{index}
 			}
-			name = asideName(r)
+			e.name = asideName(r)
 		}
 		if r.Kind == kindFile && isPlain(r.File) && !seen[r.File] {
-			files, seen[r.File] = append(files, r.File), true
+			e.files, seen[r.File] = append(e.files, r.File), true
 		}
 	}
-	if name == "" { // the index is empty: its run was killed before it wrote anything
-		return runPrefix + time.Now().UTC().Format(runTime) + "-empty", []string{IndexName}, nil
+	if e.name == "" { // the index is empty: its run was killed before it wrote anything
+		e.name = runPrefix + time.Now().UTC().Format(runTime) + "-empty"
 	}
-	return name, append(files, IndexName), nil
+	e.files = append(e.files, IndexName)
+	return e, nil
 }
 
 // earlierLedger is earlierRun for a run of an old release.
-func earlierLedger(dir string) (name string, files []string, err error) {
+func earlierLedger(dir string) (e earlier, err error) {
 	path := filepath.Join(dir, oldLedger)
 	text, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", nil, nil
+		return e, nil
 	case err != nil:
-		return "", nil, fmt.Errorf("read output directory: %w", err)
+		return e, fmt.Errorf("read output directory: %w", err)
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", nil, fmt.Errorf("read output directory: %w", err)
+	if e.index, err = os.Stat(path); err != nil {
+		return e, fmt.Errorf("read output directory: %w", err)
 	}
 	for file := range strings.Lines(string(text)) {
 		if file = strings.TrimSuffix(file, "\n"); isPlain(file) {
-			files = append(files, file)
+			e.files = append(e.files, file)
 		}
 	}
-	return runPrefix + info.ModTime().UTC().Format(runTime), append(files, oldLedger), nil
+	e.name = runPrefix + e.index.ModTime().UTC().Format(runTime)
+	e.files = append(e.files, oldLedger)
+	return e, nil
 }
 
 // isPlain reports whether name is a file in the directory itself. An index may have been written by
