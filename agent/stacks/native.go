@@ -124,8 +124,13 @@ func (r Rank) nativeMain() []Frame {
 	return r.native[0].Frames
 }
 
-// mpiWaits matches MPI functions that return only after other ranks have done something.
-var mpiWaits = lazyregexp.New(`^P?MPI_(?:Recv|Send|Ssend|Sendrecv|Probe|Mprobe|Wait\w*|Barrier|Bcast|Reduce\w*|All\w+|Gather\w*|Scatter\w*|Scan|Exscan|Init|Init_thread|Finalize|Comm_(?:split|dup|create)\w*|Win_(?:fence|wait|lock\w*))$`)
+// mpiWaits matches MPI functions that return only after other ranks have done something. Those with _c take large
+// counts. Those with _init only prepare a call.
+var mpiWaits = lazyregexp.New(`^P?MPI_(?:` +
+	`(?:Recv|Mrecv|Send|Ssend|Rsend|Sendrecv(?:_replace)?|Bcast|Gatherv?|Scatterv?|Scan|Exscan|Reduce(?:_scatter(?:_block)?)?|Neighbor_all(?:gatherv?|toall[vw]?)|All(?:gatherv?|reduce|toall[vw]?))(?:_c)?|` +
+	`Probe|Mprobe|Wait\w*|Barrier|Init|Init_thread|Finalize|` +
+	`Comm_(?:split|dup|create|accept|connect|spawn|join|disconnect|free)\w*|Intercomm_(?:create|merge)\w*|(?:Cart|Graph|Dist_graph)_(?:create|sub)\w*|` +
+	`Win_(?:create|allocate|free|fence|wait|lock|unlock|flush|start|complete)\w*|File_(?:open|close|sync|set_size|set_view|preallocate|\w+_(?:all|ordered)(?:_begin|_end)?(?:_c)?))$`)
 
 // mpiFrame returns the frame of the MPI function in which a rank waits for others, or -1.
 func (r Rank) mpiFrame() int {

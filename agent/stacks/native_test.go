@@ -117,6 +117,29 @@ func TestNativeVerdict(t *testing.T) {
 	}
 }
 
+// TestMPIFunctions checks which functions of MPI wait for other ranks.
+func TestMPIFunctions(t *testing.T) {
+	for _, c := range []struct {
+		waits bool
+		names string
+	}{
+		{true, "Recv Send_c Rsend Sendrecv_replace Mrecv Waitall Bcast_c Allreduce Reduce_scatter_block Neighbor_alltoallv Scan_c Init_thread Comm_spawn Comm_accept Comm_split_type Comm_free"},
+		{true, "Intercomm_create Cart_create Dist_graph_create_adjacent Win_create Win_allocate_shared Win_fence Win_complete Win_flush_all Win_free File_open File_write_at_all File_read_all_end File_close"},
+		{false, "Test Testall Isend Irecv Ibarrier Iallreduce Iprobe Alloc_mem Reduce_local Comm_rank Comm_set_name Win_get_attr File_write_at File_iread Cart_coords Bsend Recv_init Bcast_init Allreduce_init"},
+	} {
+		for _, name := range strings.Fields(c.names) {
+			want := ""
+			if c.waits {
+				want = "MPI_" + name
+			}
+			for _, prefix := range []string{"MPI_", "PMPI_"} {
+				text := "TID 1:\n#0  0x1 poll - /lib/libc.so.6\n#1  0x1 " + prefix + name + " - /lib/libmpi.so.40\n#2  0x1 step - /app/train\n"
+				require.Equal(t, want, shown(0, "R", "eu-stack", text).inMPI(), prefix+name)
+			}
+		}
+	}
+}
+
 func TestNativeLines(t *testing.T) {
 	same := shown(3, "S futex", "eu-stack", strings.ReplaceAll(euStack, "0x00007f9c9259f482", "0x00007f9c00000482"))
 	require.Equal(t, []string{
