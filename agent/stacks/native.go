@@ -88,6 +88,7 @@ func arguments(text string) int {
 	depth := 0
 	for i := range len(text) {
 		switch c := text[i]; {
+		case (c == '<' || c == '>') && strings.HasSuffix(strings.TrimRight(text[:i], "<=>-"), "operator"): // no bracket
 		case c == '<':
 			depth++
 		case c == '>':

@@ -117,6 +117,15 @@ func TestNativeVerdict(t *testing.T) {
 	}
 }
 
+// TestOperators checks that gdb's arguments of an operator are not taken for its name: they differ between ranks, and may
+// be secrets.
+func TestOperators(t *testing.T) {
+	for _, name := range []string{"std::operator<< <std::char_traits<char> >", "ns::operator<", "operator<=", "A<int>::operator->", "operator>> <int>", "A<B>::operator()"} {
+		threads := ParseNative([]byte("Thread 1 (LWP 7):\n#0  0x00007f in " + name + ` (out=..., text=0x5566 "secret") at /app/a.cc:7` + "\n"))
+		require.Equal(t, []Thread{{Current: true, Frames: []Frame{{File: "/app/a.cc", Line: 7, Func: name, Native: true}}}}, threads)
+	}
+}
+
 // TestMPIFunctions checks which functions of MPI wait for other ranks.
 func TestMPIFunctions(t *testing.T) {
 	for _, c := range []struct {
