@@ -20,12 +20,11 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// beginRecord opens the record of events. A run does not need it, unless the user wants its file.
+// beginRecord opens the record of events. A run does not need its file, unless the user wants it.
 func (r *runner) beginRecord() {
 	var err error
 	if r.record, err = record.Open(r.place.Base, r.id); err != nil {
 		r.log.Warn("cannot record events", "error", err)
-		return
 	}
 	r.hearStarved()
 	r.beginExport()
@@ -50,7 +49,7 @@ func (r *runner) endRecord(path string, code int, why string) {
 	if r.cfg.Report != "" || report.TakesWords(r.cfg.TerminationLog) { // the last line was printed before
 		r.report.Goodput = r.goodput()
 	}
-	if path == "" || !r.record.HasFile() {
+	if path == "" || r.record == nil { // nothing has run
 		return
 	}
 	text, err := r.record.Text()

@@ -3,7 +3,9 @@
 package launch
 
 import (
+	"bytes"
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,11 +15,13 @@ import (
 
 	"github.com/musterhq/muster/agent/event"
 	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/record"
 	"github.com/musterhq/muster/agent/launch/supervise"
 	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -34,6 +38,29 @@ func recorded(t *testing.T) (*runner, func() []string) {
 		_, err := log.Each(func(e event.Event) { words = append(words, fmt.Sprintf("%s %s %s", e.Kind, e.Worker, e.Detail)) })
 		require.NoError(t, err)
 		return words
+	}
+}
+
+// TestEventsThatCannotBeRecorded checks that a run does not end with 0 without the file of --events, whatever keeps it
+// from recording events.
+func TestEventsThatCannotBeRecorded(t *testing.T) {
+	for name, c := range map[string]struct {
+		dir  string
+		want int
+	}{"recorded": {t.TempDir(), 0}, "no directory": {filepath.Join(t.TempDir(), "no"), names.ExitOutput}} {
+		log, err := record.Open(c.dir, "a")
+		require.Equal(t, c.want == 0, err == nil, name)
+		var said bytes.Buffer
+		r := &runner{means: means{record: log, voice: &console.Voice{Out: &said}}}
+		path := filepath.Join(t.TempDir(), "events")
+		r.endRecord(path, 0, "")
+		code, _ := r.settleCode(0, "")
+		require.Equal(t, c.want, code, "%s: %s", name, &said)
+		if c.want == 0 {
+			require.FileExists(t, path)
+		} else {
+			require.Contains(t, said.String(), "write events: record events: ")
+		}
 	}
 }
 

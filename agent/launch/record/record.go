@@ -36,6 +36,7 @@ const (
 // Log records the events of one run. Its methods may be called from any goroutine.
 type Log struct {
 	path string // "": there is no file
+	lack error  // why there is none
 	most int64  // size of a segment
 	wake chan struct{}
 	asks chan chan struct{} // of Sync
@@ -60,16 +61,16 @@ type Log struct {
 }
 
 // Open creates the file of a run in dir, and removes those of runs that ended long ago. id is the
-// run's. The caller must call Close. With an error, Open returns a Log that computes figures and writes
-// nothing.
+// run's. The caller must call Close. With an error, Open returns a Log that computes figures, passes
+// events on to a follower, and writes nothing.
 func Open(dir, id string) (*Log, error) {
 	clean(dir)
 	l := &Log{path: pathOf(dir, id), most: sizeIn(dir), wake: make(chan struct{}, 1), asks: make(chan chan struct{}), stop: make(chan struct{}), done: make(chan struct{}), touchEvery: touchEvery}
 	var err error
 	if l.file, err = create(l.path); err != nil {
-		l.path = ""
+		l.path, l.lack = "", fmt.Errorf("record events: %w", err)
 		close(l.done)
-		return l, fmt.Errorf("record events: %w", err)
+		return l, l.lack
 	}
 	go l.run()
 	return l, nil
@@ -147,14 +148,15 @@ func (l *Log) add(e event.Event) {
 		return
 	}
 	l.links.take(e)
-	if l.path == "" {
-		return
-	}
 	e.Attempt, e.Detail = l.attempt, brief(e.Detail)
 	queued := len(l.pending)
 	all, err := e.Append(l.pending)
 	if err == nil && l.follower != nil {
 		l.follower.Take(all[queued:])
+	}
+	if l.path == "" {
+		l.pending = all[:queued]
+		return
 	}
 	if err != nil || len(all)+1 >= mostPending { // with the newline
 		l.pending = all[:queued]
@@ -338,10 +340,14 @@ func (l *Log) Each(take func(event.Event)) (skipped int, err error) {
 // HasFile reports whether the events are written to a file.
 func (l *Log) HasFile() bool { return l != nil && l.path != "" }
 
-// Text returns all events of the run that are still there, after Close.
+// Text returns all events of the run that are still there, after Close. Without a file, the error says why
+// there is none.
 func (l *Log) Text() ([]byte, error) {
-	if !l.HasFile() {
+	switch {
+	case l == nil:
 		return nil, nil
+	case l.path == "":
+		return nil, l.lack
 	}
 	return Load(l.path)
 }

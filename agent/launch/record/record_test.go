@@ -287,13 +287,15 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	l, err := Open(filepath.Join(t.TempDir(), "no"), "a")
 	require.ErrorContains(t, err, "record events: ")
 	require.False(t, l.HasFile())
+	var got kept
+	l.Follow(&got)
 	l.Worker(event.Linked, "w-0", "", "")
 	require.Equal(t, Links{Ever: 1}, l.Links(), "figures need no file")
+	require.Equal(t, kept{{Time: got[0].Time, Kind: event.Linked, Worker: "w-0", Rank: event.NoRank}}, got, "nor does a follower")
 	l.Sync()
 	l.Close()
-	text, err := l.Text()
-	require.NoError(t, err)
-	require.Empty(t, text)
+	_, err = l.Text()
+	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = l.Each(func(event.Event) { require.Fail(t, "it has no events") })
 	require.NoError(t, err)
 }
