@@ -158,8 +158,9 @@ func (w *Watch) Stragglers(now time.Time) []straggler.Change {
 // arm sets the timer to the next time at which a rule may fire.
 func (w *Watch) arm() {
 	w.timer.Stop()
-	if at, ok := w.rules.Due(); ok {
-		w.set = at
+	at, ok := w.rules.Due()
+	w.set = at
+	if ok {
 		w.timer.Reset(max(time.Until(at), 0))
 	}
 }
@@ -211,7 +212,7 @@ func (w *Watch) Excuse(now time.Time) (first bool) {
 }
 
 // Late reports whether the launcher itself was stopped when the rules were due.
-func (w *Watch) Late(now time.Time) bool { return now.Sub(w.set) > lateBy }
+func (w *Watch) Late(now time.Time) bool { return !w.set.IsZero() && now.Sub(w.set) > lateBy }
 
 // Unread reports whether output is blocked because nothing reads ours.
 func (w *Watch) Unread(now time.Time) bool {

@@ -35,19 +35,36 @@ func (s *Supervisor) complain(key, sentence string) {
 // could not reach the launcher does not count.
 func (s *Supervisor) onProgressDue(ctx context.Context, now time.Time) (changed bool) {
 	if why := s.cannotHear(now); why != "" {
-		if s.Progress.Excuse(now) {
-			s.voice.Say("progress rules are paused: %s", why)
-		}
+		s.excuse(why, now)
 		return false
 	}
 	return s.onProgress(ctx, now)
 }
 
+// onProgressTold judges the rules because of a line. A launcher that was stopped may have read this line
+// before those of other ranks, and before it handles that the rules were due.
+func (s *Supervisor) onProgressTold(ctx context.Context, now time.Time) (changed bool) {
+	if s.Progress.Late(now) {
+		s.excuse(wasStopped, now)
+	}
+	return s.onProgress(ctx, now)
+}
+
+// excuse restarts the clocks of the rules, because lines may not have arrived.
+func (s *Supervisor) excuse(why string, now time.Time) {
+	if s.Progress.Excuse(now) {
+		s.voice.Say("progress rules are paused: %s", why)
+	}
+}
+
+// wasStopped says why lines may not have arrived, although the output is connected.
+const wasStopped = "the launcher itself was stopped"
+
 // cannotHear says why lines of the job may not have arrived; "" if they have.
 func (s *Supervisor) cannotHear(now time.Time) string {
 	switch {
 	case s.Progress.Late(now):
-		return "the launcher itself was stopped"
+		return wasStopped
 	case s.Progress.Unread(now):
 		return "the job's output is not read"
 	case !s.Group:

@@ -47,7 +47,7 @@ func (s *Supervisor) waits(span time.Duration) {
 		case <-s.Progress.Due():
 			s.onProgressDue(context.Background(), time.Now())
 		case <-s.Progress.Told():
-			s.onProgress(context.Background(), time.Now())
+			s.onProgressTold(context.Background(), time.Now())
 		case found := <-s.Living.told():
 			s.onLiving(found, time.Now())
 		case <-over:
@@ -175,6 +175,24 @@ func TestAStoppedLauncherReportsNoStall(t *testing.T) {
 		s.onProgressDue(t.Context(), time.Now())
 		require.Contains(t, said.String(), "paused: the launcher itself was stopped")
 		require.Empty(t, s.Stalls)
+	})
+}
+
+// TestAStoppedLauncherHearsOneRankFirst checks that the first line that a launcher reads after it was stopped does not
+// make the other ranks guilty, and that a line which must not come still counts.
+func TestAStoppedLauncherHearsOneRankFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, said := ruled(t, append(slices.Clone(every10s), progress.Word{Flag: "first-within", Value: "1m"}, progress.Word{Flag: "expect-by", Value: "rank"},
+			progress.Word{Flag: "progress-action", Value: "stop"}, progress.Word{Flag: "fail-on", Value: "nan"}, progress.Word{Flag: "progress-action", Value: "report"})...)
+		time.Sleep(time.Hour)
+		_, _ = io.WriteString(s.Progress.Hear(0, nil), "step 1 nan\n")
+		<-s.Progress.Told()
+		require.False(t, s.onProgressTold(t.Context(), time.Now()))
+		require.Contains(t, said.String(), "paused: the launcher itself was stopped")
+		require.Len(t, s.Stalls, 1, "%s", said)
+		require.Contains(t, said.String(), "failed line: ")
+		s.waits(time.Minute)
+		require.Contains(t, said.String(), "no progress on rank 0", "the rules go on")
 	})
 }
 

@@ -89,7 +89,7 @@ func (s *Supervisor) Watch(ctx context.Context) {
 		case <-s.Progress.Due():
 			rearm(s.onProgressDue(looking, time.Now()))
 		case <-s.Progress.Told():
-			rearm(s.onProgress(looking, time.Now()))
+			rearm(s.onProgressTold(looking, time.Now()))
 		case found := <-s.Living.told():
 			rearm(s.onLiving(found, time.Now()))
 		case <-s.Network.Told():
