@@ -41,10 +41,13 @@ func (r *Reader) Take(e event.Event) {
 	r.events = append(r.events, e)
 }
 
+// Len returns the number of events that it keeps.
+func (r *Reader) Len() int { return len(r.events) }
+
 // needs reports whether the event may change the account.
 func (r *Reader) needs(e event.Event) bool {
 	switch e.Kind {
-	case event.CheckProblem, event.Replaced, event.OutOfMemory, event.BrokenDevice:
+	case event.CheckProblem, event.Replaced, event.OutOfMemory, event.BrokenDevice, event.Straggler, event.Recovered, event.Resized:
 		return false
 	case event.LinkLost, event.FirstLine, event.Waiting: // they only show that there is a worker
 		known := r.known[e.Worker]

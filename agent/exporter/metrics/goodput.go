@@ -18,10 +18,10 @@ const (
 
 // spending accounts for the time of the workers while a run goes on.
 type spending struct {
-	reader  *goodput.Reader // nil: there were too many events
-	taken   int
-	wide    int             // events of the whole run
-	workers map[string]bool // that have been seen
+	reader *goodput.Reader // nil: there were too many events
+	// Of the events that the account needs:
+	wide    int             // those of the whole run
+	workers map[string]bool // that have some
 }
 
 func newSpending() spending {
@@ -32,22 +32,24 @@ func (s *spending) take(e event.Event) {
 	if s.reader == nil || e.Kind == event.Sampled {
 		return
 	}
-	s.taken++
-	if e.Worker == "" {
+	before := s.reader.Len()
+	s.reader.Take(e)
+	switch {
+	case s.reader.Len() == before:
+		return
+	case e.Worker == "":
 		s.wide++
-	} else {
+	default:
 		s.workers[e.Worker] = true
 	}
-	if s.taken > mostKept || s.wide*len(s.workers) > mostTurns {
+	if s.reader.Len() > mostKept || s.wide*len(s.workers) > mostTurns {
 		s.reader, s.workers = nil, nil
-		return
 	}
-	s.reader.Take(e)
 }
 
 // until returns the account of the run until now, or nil if it is unknown.
 func (s *spending) until(now time.Time) goodput.Account {
-	if s.reader == nil || s.taken == 0 {
+	if s.reader == nil || s.reader.Len() == 0 {
 		return nil
 	}
 	return s.reader.Account(now)

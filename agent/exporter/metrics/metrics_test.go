@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/event"
+	"github.com/musterhq/muster/agent/goodput"
 )
 
 const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -318,4 +319,28 @@ func TestTooManyEventsForAnAccount(t *testing.T) {
 		s.take(event.Event{Time: time.Unix(1e9, 0), Kind: event.Restart, Rank: event.NoRank})
 	}
 	require.Nil(t, s.until(time.Unix(1e9, 0)))
+}
+
+// TestEventsThatNeedNoAccount checks that the goodput stays known, however often links are cut, and however many ranks of
+// an mpirun print their first line.
+func TestEventsThatNeedNoAccount(t *testing.T) {
+	s := newSpending()
+	at := time.Unix(1e9, 0)
+	of := func(kind event.Kind, worker string, rank int) {
+		s.take(event.Event{Time: at, Kind: kind, Worker: worker, Rank: rank})
+	}
+	of(event.RunStarted, "", event.NoRank)
+	for i := range 500 {
+		of(event.CommandStarted, fmt.Sprint("w-", i), event.NoRank)
+	}
+	for rank := range 4000 {
+		of(event.FirstLine, "", rank)
+	}
+	for range mostKept {
+		of(event.LinkLost, "w-0", event.NoRank)
+		of(event.LinkBack, "w-0", event.NoRank)
+		of(event.Straggler, "w-0", 0)
+		of(event.Recovered, "", 0)
+	}
+	require.InDelta(t, 500*60, s.until(at.Add(time.Minute))[goodput.Productive], 1e-6)
 }
