@@ -58,10 +58,14 @@ func (w *Worker) SetSteps(numbers []int, steps map[int]straggler.Step) {
 // Merge returns workers with what is known more about those of the same name. A value that a worker
 // has already is kept. Workers that only more has are added.
 func Merge(workers, more []Worker) []Worker {
-	all := slices.Clone(workers)
+	all, at := slices.Clone(workers), make(map[string]int, len(workers))
+	for i, w := range workers {
+		at[w.Worker] = i
+	}
 	for _, m := range more {
-		i := slices.IndexFunc(all, func(w Worker) bool { return w.Worker == m.Worker })
-		if i < 0 {
+		i, known := at[m.Worker]
+		if !known {
+			at[m.Worker] = len(all)
 			all = append(all, m)
 			continue
 		}
