@@ -65,7 +65,8 @@ func TakeStacks(ctx context.Context, limit time.Duration, programs string, worke
 
 // takeEach asks workers for stacks. question returns the question for each worker, by name.
 func takeEach(ctx context.Context, limit time.Duration, workers map[string]Asker, label func(session string) string, question func(worker string) wire.AskRecord) Standing {
-	ctx, stop := context.WithTimeoutCause(ctx, limit, errNoAnswer)
+	until := time.Now().Add(limit)
+	ctx, stop := context.WithDeadlineCause(ctx, until, errNoAnswer)
 	defer stop()
 	found := Standing{Unknown: map[string]error{}}
 	var mu sync.Mutex
@@ -79,7 +80,7 @@ func takeEach(ctx context.Context, limit time.Duration, workers map[string]Asker
 			err := errors.New("the worker cannot answer")
 			if s, ok := worker.(stacker); ok {
 				rec := question(name)
-				rec.Millis = (limit - stackMargin).Milliseconds()
+				rec.Millis = (time.Until(until) - stackMargin).Milliseconds() // of a big job, some wait for their turn
 				answer, err = s.Stacks(ctx, rec)
 			}
 			mu.Lock()

@@ -22,11 +22,17 @@ type telling struct {
 	text string
 	err  error
 	took time.Duration
+	// bounded means that it answers in the time that it is given, as a real worker does.
+	bounded bool
 }
 
 func (w telling) Stacks(ctx context.Context, ask wire.AskRecord) (wire.AnswerRecord, error) {
+	took := w.took
+	if w.bounded {
+		took = min(took, time.Duration(ask.Millis)*time.Millisecond)
+	}
 	select {
-	case <-time.After(w.took):
+	case <-time.After(took):
 	case <-ctx.Done():
 		return wire.AnswerRecord{}, context.Cause(ctx)
 	}
@@ -59,6 +65,22 @@ func TestTakeStacks(t *testing.T) {
 		}, stacks.Lines(at.Ranks[:1], nil))
 		require.Equal(t, []string{"  w-1: no stacks: no answer in time", "  w-2: no stacks: the agent of the worker is too old to take stacks", "  w-3: no stacks: the worker cannot answer"},
 			at.Lines(stacks.Verdict{})[len(at.Lines(stacks.Verdict{}))-3:])
+	})
+}
+
+// TestTakeStacksOfMany checks that workers which have to wait for their turn are told the time that is left, and so answer
+// with what they know until then.
+func TestTakeStacksOfMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, workers := hangtest.New(), map[string]Asker{}
+		for i := range 2*mostStackAsks + 100 {
+			workers[fmt.Sprint(i)] = telling{Worker: hangtest.Worker{Stage: s, Name: fmt.Sprint(i)}, text: atStep, took: 2 * time.Second, bounded: true}
+		}
+		began := time.Now()
+		at := TakeStacks(t.Context(), hangStacks, wire.ProgramsBrief, workers, func(string) string { return "" })
+		require.LessOrEqual(t, time.Since(began), hangStacks)
+		require.Empty(t, at.Unknown)
+		require.Len(t, at.Ranks, len(workers))
 	})
 }
 
