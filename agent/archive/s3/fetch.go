@@ -9,6 +9,9 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/musterhq/muster/agent/archive"
 )
@@ -46,7 +49,7 @@ func Fetch(ctx context.Context, store Store, run, dir string, rank *int) error {
 	if _, err := os.Lstat(filepath.Join(dir, archive.IndexName)); err == nil {
 		return fmt.Errorf("%s has the output of another run", dir)
 	}
-	f := &fetching{store: store, run: run, dir: dir, sizes: map[string]int64{}, broken: map[string]bool{}}
+	f := &fetching{store: store, run: run, dir: dir, sizes: map[string]int64{}, broken: map[string]bool{}, ends: map[string]int64{}}
 	if err := f.below(ctx, run+"/"+archive.IndexName+"/"); err != nil {
 		return err
 	}
@@ -76,12 +79,17 @@ type fetching struct {
 	sizes    map[string]int64 // of files, as far as they are here
 	broken   map[string]bool  // files with a piece that is missing
 	lost     []error          // about these
+
+	mu   sync.Mutex
+	ends map[string]int64 // where files end of which a piece could not be read, by path
 }
 
 // below copies the objects whose names begin with prefix, except those of the index, once it is here.
 func (f *fetching) below(ctx context.Context, prefix string) error {
 	hasIndex := f.sizes[archive.IndexName] > 0
-	return f.store.List(ctx, prefix, func(name string, _ int64) error {
+	fetches, ctx := errgroup.WithContext(ctx)
+	fetches.SetLimit(atOnce)
+	err := f.store.List(ctx, prefix, func(name string, size int64) error {
 		file, offset, ok := partOf(f.run, name)
 		if !ok || f.broken[file] || hasIndex && file == archive.IndexName {
 			return nil
@@ -91,10 +99,51 @@ func (f *fetching) below(ctx context.Context, prefix string) error {
 			f.lost = append(f.lost, fmt.Errorf("%s/%s: bytes %d to %d are missing", f.run, file, f.sizes[file], offset))
 			return nil
 		}
-		n, err := fetchPart(ctx, f.store, name, filepath.Join(f.dir, file), offset == 0)
-		f.sizes[file] += n
-		return err
+		path := filepath.Join(f.dir, file)
+		if offset == 0 {
+			if err := create(path); err != nil {
+				return err
+			}
+		}
+		f.sizes[file] += size
+		fetches.Go(func() error {
+			err := fetchPart(ctx, f.store, name, path, offset, size)
+			if err != nil {
+				f.lack(path, offset)
+			}
+			return err
+		})
+		return nil
 	})
+	if failed := fetches.Wait(); failed != nil {
+		err = failed // the list may only say that it was ended
+	}
+	for path, end := range f.ends {
+		if end == 0 {
+			err = errors.Join(err, os.Remove(path))
+		} else {
+			err = errors.Join(err, os.Truncate(path, end))
+		}
+	}
+	return err
+}
+
+// lack notes that a file has no byte at an offset, so that what comes after it is of no use.
+func (f *fetching) lack(path string, offset int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if end, known := f.ends[path]; !known || offset < end {
+		f.ends[path] = offset
+	}
+}
+
+// create creates a file that does not exist.
+func create(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // addEmpty creates the files that have no piece, because they are empty: these, or all that the index lists.
@@ -118,21 +167,19 @@ func (f *fetching) addEmpty(files []string) error {
 	return nil
 }
 
-// fetchPart appends an object to a file. The first part creates it.
-func fetchPart(ctx context.Context, store Store, name, path string, first bool) (n int64, err error) {
+// fetchPart writes an object of that size to its place in a file.
+func fetchPart(ctx context.Context, store Store, name, path string, offset, size int64) error {
 	from, err := store.Get(ctx, name)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer from.Close()
-	how := os.O_WRONLY | os.O_APPEND
-	if first {
-		how = os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	}
-	f, err := os.OpenFile(path, how, 0o666)
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	n, err = io.Copy(f, from)
-	return n, errors.Join(err, f.Close())
+	if _, err = io.CopyN(io.NewOffsetWriter(f, offset), from, size); err != nil {
+		err = fmt.Errorf("read %s: %w", name, err)
+	}
+	return errors.Join(err, f.Close())
 }

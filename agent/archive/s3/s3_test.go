@@ -23,11 +23,12 @@ import (
 
 // memory is a store in memory. It fails while broken is set.
 type memory struct {
-	took    time.Duration // by each Put
+	took    time.Duration // by each Put and Get
 	mu      sync.Mutex
 	objects map[string][]byte
 	puts    int
 	broken  error
+	bad     string // the object that cannot be read
 }
 
 // fail sets the error of all later calls; nil: none.
@@ -50,8 +51,12 @@ func (m *memory) Put(_ context.Context, name string, body []byte) error {
 }
 
 func (m *memory) Get(_ context.Context, name string) (io.ReadCloser, error) {
+	time.Sleep(m.took)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if name == m.bad {
+		return nil, errors.New("internal error")
+	}
 	return io.NopCloser(bytes.NewReader(m.objects[name])), m.broken
 }
 
@@ -160,6 +165,40 @@ func TestThereAndBack(t *testing.T) {
 		require.True(t, bytes.Equal(want, got), name)
 	}
 	require.ErrorContains(t, Fetch(t.Context(), store, m.Name(), back, nil), "has the output of another run")
+}
+
+// TestAFileOfManyPieces checks that a file comes back in order and in time, although each request takes long: a rank that
+// prints has 2,880 pieces a day.
+func TestAFileOfManyPieces(t *testing.T) {
+	dir, back := t.TempDir(), filepath.Join(t.TempDir(), "back")
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{objects: map[string][]byte{}}
+		r := begin(t, dir, "one", 1)
+		m, err := NewMirror(t.Context(), store, dir)
+		require.NoError(t, err)
+		for i := range 500 {
+			r.write(0, strings.Repeat("x", i)+"\n")
+			require.NoError(t, m.Pass(t.Context(), true))
+		}
+		r.end()
+		require.NoError(t, m.Close(t.Context()))
+		store.took = 100 * time.Millisecond
+		began := time.Now()
+		require.NoError(t, Fetch(t.Context(), store, m.Name(), back, new(0)))
+		require.Less(t, time.Since(began), 5*time.Second)
+		require.Equal(t, lines(t, dir), lines(t, back))
+
+		store.bad, back = objectName(m.Name(), "rank-0.out", 4*5/2), filepath.Join(back, "again") // the fifth line
+		require.ErrorContains(t, Fetch(t.Context(), store, m.Name(), back, new(0)), "internal error")
+		text, err := os.ReadFile(filepath.Join(back, "rank-0.out"))
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(text), 10)
+		require.True(t, strings.HasPrefix("\nx\nxx\nxxx\n", string(text)), "no hole: %q", text)
+
+		store.bad, back = objectName(m.Name(), archive.IndexName, 0), filepath.Join(back, "again")
+		require.ErrorContains(t, Fetch(t.Context(), store, m.Name(), back, nil), "internal error")
+		require.NoFileExists(t, filepath.Join(back, archive.IndexName))
+	})
 }
 
 // TestTwoRuns checks that a run that begins in the same directory does not mix with the one before.
