@@ -231,6 +231,11 @@ func TestOtherFilesAreNotTouched(t *testing.T) {
 	require.Equal(t, "{\"mine\": 1}\n", content(t, dir, IndexName))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, IndexName), nil, 0o644))
 	_, err = Open(dir, Run{ID: "one"})
+	var busy *busyError
+	require.ErrorAs(t, err, &busy, "another run may be about to write its first line")
+	ago := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(filepath.Join(dir, IndexName), ago, ago))
+	_, err = Open(dir, Run{ID: "one"})
 	require.NoError(t, err, "an empty index was left by a run that was killed")
 	_, err = Open(theirs, Run{})
 	require.Error(t, err)

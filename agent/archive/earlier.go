@@ -19,6 +19,10 @@ const (
 	runTime   = "20060102T150405Z"
 )
 
+// emptyTime is how long the index of a run may seem to be empty. Another machine sees what is written to a shared
+// file system up to half a minute later.
+const emptyTime = time.Minute
+
 // oldLedger is the file in which releases before the index listed what they made in a directory.
 const oldLedger = ".agent-run"
 
@@ -127,7 +131,10 @@ func earlierRun(dir string) (e earlier, err error) {
 			e.files, seen[r.File] = append(e.files, r.File), true
 		}
 	}
-	if e.name == "" { // the index is empty: its run was killed before it wrote anything
+	if e.name == "" { // the index is empty: its run was killed before it wrote anything, or is about to
+		if time.Since(e.index.ModTime()) < emptyTime {
+			return earlier{}, &busyError{index}
+		}
 		e.name = runPrefix + time.Now().UTC().Format(runTime) + "-empty"
 	}
 	e.files = append(e.files, IndexName)

@@ -53,6 +53,18 @@ func (e *takenError) Error() string {
 // Hint says what to do about it.
 func (e *takenError) Hint() string { return "remove it, or name another directory" }
 
+// busyError reports that another run has just begun to write to a directory.
+type busyError struct{ path string }
+
+func (e *busyError) Error() string {
+	return e.path + " belongs to another run that has just begun"
+}
+
+// Hint says what to do about it.
+func (e *busyError) Hint() string {
+	return "name another directory for each run that begins at this time"
+}
+
 // Open makes dir ready for the output of a run, and creates it if necessary. It moves the files of an
 // earlier run into a directory of their own below it, and begins the index.
 func Open(dir string, run Run) (*Writer, error) {
@@ -64,6 +76,9 @@ func Open(dir string, run Run) (*Writer, error) {
 	}
 	// O_EXCL: of two runs that begin at the same time, one must not write into the index of the other.
 	index, err := os.OpenFile(filepath.Join(dir, IndexName), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, &busyError{filepath.Join(dir, IndexName)}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("create the index of the output: %w", err)
 	}
