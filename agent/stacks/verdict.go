@@ -178,17 +178,22 @@ func pick(ranks []Rank, which []int) (list []Rank) {
 }
 
 // Patterns for the last lines of a rank that has waited for others for too long. They match the
-// operations in which it waited, and the messages of libraries or of Python's sockets.
+// operations in which it waited, and the messages of libraries or of Python's sockets. A timeout that is
+// set, as in timeout=1800, has not passed.
 var (
-	timeoutWords   = lazyregexp.New(`(?i)timed ?out|timeout|deadline exceeded`)
+	timeoutWords   = lazyregexp.New(`(?i)timed ?out|timing out|deadline exceeded|timeout(?:$|:(?:$| *[^ \d])|[^=:\w( '"]| +[^= ])`)
 	operationWords = lazyregexp.New(`(?i)all_?reduce|all_?gather|all_?to_?all|reduce_?scatter|broadcast|barrier|init_process_group`)
-	libraryWords   = lazyregexp.New(`(?i)gloo|nccl|collective|watchdog|tcpstore|process ?group`)
-	socketWords    = lazyregexp.New(`^(TimeoutError|socket\.timeout): timed out$`)
+	libraryWords   = lazyregexp.New(`(?i)gloo|nccl|collective|watchdog|tcpstore|process ?group|Dist(?:Store|Network|Backend)Error`)
+	// sourceLine matches the source in a traceback, which says what was called, and not what happened.
+	sourceLine  = lazyregexp.New(`^(?:\[rank\d+\]:)?\s{2}`)
+	socketWords = lazyregexp.New(`^(TimeoutError|socket\.timeout): timed out$`)
 )
 
 // timedOut returns "timed out in all_reduce", or "" if the lines do not mention a wait for others.
 func timedOut(tail []string) string {
-	said := slices.DeleteFunc(slices.Clone(tail), func(line string) bool { return !timeoutWords().MatchString(line) })
+	said := slices.DeleteFunc(slices.Clone(tail), func(line string) bool {
+		return sourceLine().MatchString(line) || !timeoutWords().MatchString(line)
+	})
 	switch {
 	case slices.ContainsFunc(said, libraryWords().MatchString) || slices.ContainsFunc(said, operationWords().MatchString):
 		for _, line := range slices.Backward(tail) {

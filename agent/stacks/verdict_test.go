@@ -106,8 +106,17 @@ func TestFailureVerdict(t *testing.T) {
 		"an unknown operation of a library": {gloo[1:], nil, failed + " (timed out while it waited for others)"},
 		"a bug in the rank":                 {[]string{"ValueError: NaN"}, []Rank{rank(0, "S clock_nanosleep", load)}, ""},
 		"a timeout that is not about peers": {[]string{"requests.exceptions.ReadTimeout: HTTPS: Read timed out."}, []Rank{rank(0, "S clock_nanosleep", load)}, ""},
-		"no last output":                    {nil, []Rank{rank(0, "S clock_nanosleep", load)}, ""},
-		"no rank is alive":                  {gloo, nil, failed + " (timed out in all_reduce)"},
+		"a taken port": {[]string{
+			"[rank1]: Traceback (most recent call last):", `[rank1]:   File "/usr/lib/python3/dist-packages/torch/distributed/rendezvous.py", line 190, in _create_c10d_store`,
+			"[rank1]:     return TCPStore(hostname, port, world_size, start_daemon, timeout, multi_tenant=True)",
+			"[rank1]: torch.distributed.DistNetworkError: The server socket has failed to listen on any local network address. port: 29500, code: -98, name: EADDRINUSE",
+		}, []Rank{rank(0, "S clock_nanosleep", load)}, ""},
+		"a wrong argument": {[]string{"    dist.init_process_group('nccl', timeout=timedelta(hours=2))", "ValueError: environment variable RANK expected, but not set"}, []Rank{rank(0, "S clock_nanosleep", load)}, ""},
+		"a setting":        {[]string{"INFO nccl timeout=1800", "timeout = 30 for each all_reduce", "gloo_timeout_seconds: 5", "nccl_timeout: 1800", "{'backend': 'nccl', 'timeout': 1800}", "ValueError: NaN"}, []Rank{rank(0, "S clock_nanosleep", load)}, ""},
+		"a rank that does not come": {[]string{"    store = TCPStore(", "torch.distributed.DistStoreError: Timed out after 1801 seconds waiting for clients. 1/2 clients joined."}, []Rank{rank(0, "S clock_nanosleep", load)},
+			failed + " (timed out while it waited for others); rank 0 on w0 was not waiting: sleeping at train.py:31 load_batch. Look at rank 0 first."},
+		"no last output":   {nil, []Rank{rank(0, "S clock_nanosleep", load)}, ""},
+		"no rank is alive": {gloo, nil, failed + " (timed out in all_reduce)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, c.want, OfFailure(Failure{Sentence: failed, Tail: c.tail}, c.ranks).Sentence)
