@@ -15,8 +15,8 @@ const (
 	every = 10 * time.Second
 	// lastWithin is how long the last report of an attempt may take.
 	lastWithin = 2 * time.Second
-	// warnAfter is how many reports in a row must fail before the user is told. A controller that
-	// restarts misses one or two.
+	// warnAfter is how many reports must fail before the user is told, with none that succeeds between
+	// them. A controller that restarts misses one or two.
 	warnAfter = 3
 )
 
@@ -91,7 +91,10 @@ func (r *Reporter) send(ctx context.Context, far func(time.Time) (progress.Far, 
 		r.failed = 0
 		return next
 	}
-	if r.failed++; r.failed == warnAfter && !errors.Is(err, trainer.ErrLater) {
+	if errors.Is(err, trainer.ErrLater) {
+		return sent
+	}
+	if r.failed++; r.failed == warnAfter {
 		r.voice.Warn("cannot report progress: %v", err)
 	}
 	return sent

@@ -35,11 +35,18 @@ func (s steady) Far(time.Time) (progress.Far, bool) { return s.far, s.known }
 // reporter returns a reporter to a server that answers with code, and what the server gets.
 func reporter(t *testing.T, code int, said io.Writer) (r *Reporter, got chan string) {
 	t.Helper()
+	return answering(t, said, func(int) int { return code })
+}
+
+// answering is reporter for a server that answers each request with the code of its number, from 0.
+func answering(t *testing.T, said io.Writer, code func(n int) int) (r *Reporter, got chan string) {
+	t.Helper()
 	got = make(chan string, 8)
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		text, _ := io.ReadAll(request.Body)
+		n := len(got)
 		got <- string(text)
-		w.WriteHeader(code)
+		w.WriteHeader(code(n))
 	}))
 	t.Cleanup(s.Close)
 	dir := t.TempDir()
@@ -77,6 +84,16 @@ func TestReportsOnlyNews(t *testing.T) {
 		require.Equal(t, code == 403, strings.Contains(said.String(), "agent: cannot report progress: report progress: the server answered 403 Forbidden"), said.String())
 		require.LessOrEqual(t, strings.Count(said.String(), "\n"), 1)
 	}
+}
+
+// TestAServerThatIsBusyFirst checks that a lasting error is said, although the server was busy before it.
+func TestAServerThatIsBusyFirst(t *testing.T) {
+	var said bytes.Buffer
+	r, _ := answering(t, &said, func(n int) int { return map[bool]int{true: 503, false: 403}[n < 3] })
+	for range 7 {
+		r.send(t.Context(), steady{progress.Far{Step: 3}, true}.Far, time.Now(), trainer.Report{})
+	}
+	require.Equal(t, 1, strings.Count(said.String(), "the server answered 403 Forbidden"), said.String())
 }
 
 // TestAServerThatHangs checks that a run does not wait for it.
