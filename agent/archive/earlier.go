@@ -75,7 +75,29 @@ func (e earlier) setAside(dir string) (again bool, err error) {
 			return false, err
 		}
 	}
-	return again, nil
+	if again {
+		return true, nil
+	}
+	return false, moveLate(dir, below)
+}
+
+// moveLate moves what a run that still writes has begun between the look at its index and the move of it. From then
+// on, such a run opens its files below. It moves nothing if another run has begun in dir.
+func moveLate(dir, below string) error {
+	now, err := earlierRun(below)
+	if err != nil {
+		return err
+	}
+	for _, file := range now.files {
+		if _, err := os.Lstat(filepath.Join(dir, IndexName)); err == nil {
+			return nil
+		}
+		err := move(filepath.Join(dir, file), filepath.Join(below, file))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // move moves a file, and completes a move that was cut short. Unlike a rename, it replaces no other file.

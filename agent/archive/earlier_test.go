@@ -40,6 +40,25 @@ func TestTwoRunsBeginAtOnce(t *testing.T) {
 	require.Equal(t, "0 rank 0: other\n0 rank 1: other\n", shown(t, below[0], Choice{}))
 }
 
+// TestARunThatIsMovedWhileItBegins checks that all files of a run stay together if a later run moves it while it opens
+// them.
+func TestARunThatIsMovedWhileItBegins(t *testing.T) {
+	dir := t.TempDir()
+	one := begin(t, dir, "one")
+	one.w.Begin(0)
+	one.write(0, "a\n", "")
+	later, err := earlierRun(dir)
+	require.NoError(t, err)
+	one.write(1, "b\n", "")
+	again, err := later.setAside(dir)
+	require.NoError(t, err)
+	require.False(t, again)
+	one.write(2, "c\n", "")
+	require.NoError(t, one.w.Close(0, ""))
+	require.Equal(t, "0 rank 0: a\n0 rank 1: b\n0 rank 2: c\n", shown(t, filepath.Join(dir, one.w.Name()), Choice{}))
+	require.NoFileExists(t, filepath.Join(dir, "rank-1.out"))
+}
+
 // TestAMoveThatWasCutShort checks that a run completes the move of an earlier one, and does not replace what is in the
 // way.
 func TestAMoveThatWasCutShort(t *testing.T) {

@@ -138,9 +138,28 @@ func (w *Writer) Streams(p Process) (stdout, stderr io.WriteCloser, err error) {
 	return out, complaints, nil
 }
 
-// open opens a file of this run for appending, and returns its size.
+// open opens a file of this run for appending, and returns its size. It repeats that if a later run has moved this
+// one meanwhile.
 func (w *Writer) open(name string) (*file, int64, error) {
-	path := filepath.Join(w.current(), name)
+	for {
+		dir := w.current()
+		f, size, err := w.openIn(dir, name)
+		if w.current() == dir {
+			return f, size, err
+		}
+		if err == nil {
+			err = f.Close()
+		}
+		var taken *takenError // by the later run
+		if err != nil && !errors.As(err, &taken) {
+			return nil, 0, err
+		}
+	}
+}
+
+// openIn opens a file of this run in dir.
+func (w *Writer) openIn(dir, name string) (*file, int64, error) {
+	path := filepath.Join(dir, name)
 	w.mu.Lock()
 	known := w.here[name]
 	w.mu.Unlock()
