@@ -71,6 +71,9 @@ func Open(w Where) (*API, error) {
 	if w.Namespace != "" {
 		namespace = w.Namespace
 	}
+	if wrong := rest.IsValidPathSegmentName(namespace); len(wrong) > 0 {
+		return nil, failure.Usage("kubectl get namespaces shows the names", "%q is not a namespace: it %s", namespace, wrong[0])
+	}
 	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent = w.UserAgent
 	client, err := newClient(cfg)

@@ -16,8 +16,11 @@ import (
 // Scale sets the number of workers, like kubectl scale.
 func (a *API) Scale(ctx context.Context, name string, workers int) error {
 	body := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, workers)
-	r := a.client.Patch(types.MergePatchType).AbsPath(jobsPath(a.Namespace), name, "scale").Body(body)
-	return a.explain(ctx, "scale job "+name, do[struct{}](ctx, r, nil))
+	r, err := a.ofJob(a.client.Patch(types.MergePatchType), a.Namespace, name, "scale")
+	if err != nil {
+		return err
+	}
+	return a.explain(ctx, "scale job "+name, do[struct{}](ctx, r.Body(body), nil))
 }
 
 // Delete deletes the job through the API server; its pods are deleted with it. With a uid, it
@@ -32,7 +35,11 @@ func (a *API) Delete(ctx context.Context, namespace, name string, uid types.UID)
 	if err != nil {
 		return fmt.Errorf("encode options: %w", err)
 	}
-	r := a.client.Delete().AbsPath(jobsPath(namespace), name).SetHeader("Content-Type", "application/json").Body(body)
+	r, err := a.ofJob(a.client.Delete(), namespace, name)
+	if err != nil {
+		return err
+	}
+	r = r.SetHeader("Content-Type", "application/json").Body(body)
 	return a.explain(ctx, "delete job "+name, do[struct{}](ctx, r, nil))
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/exec/names"
 )
 
@@ -22,6 +23,18 @@ func jobsPath(namespace string) string {
 		path += "/namespaces/" + namespace
 	}
 	return path + "/" + plural
+}
+
+// ofJob points a request at a job, or at its subresource sub. It rejects a name that would point the
+// request elsewhere: a DELETE without a name deletes all jobs of the namespace.
+func (a *API) ofJob(r *rest.Request, namespace, name string, sub ...string) (*rest.Request, error) {
+	if name == "" {
+		return nil, failure.Usage(a.Line("list")+" shows the jobs", "the job name is empty")
+	}
+	if wrong := rest.IsValidPathSegmentName(name); len(wrong) > 0 {
+		return nil, failure.Usage(a.Line("list")+" shows the jobs: give a name alone, without its kind", "%q is not a job name: it %s", name, wrong[0])
+	}
+	return r.AbsPath(append([]string{jobsPath(namespace), name}, sub...)...), nil
 }
 
 // do sends one request and decodes the response into into, unless that is nil.
@@ -63,8 +76,12 @@ func (a *API) Job(ctx context.Context, name string) (*v1alpha1.LaunchJob, error)
 }
 
 func (a *API) job(ctx context.Context, name string) (*v1alpha1.LaunchJob, error) {
+	r, err := a.ofJob(a.client.Get(), a.Namespace, name)
+	if err != nil {
+		return nil, err
+	}
 	var job v1alpha1.LaunchJob
-	if err := do(ctx, a.client.Get().AbsPath(jobsPath(a.Namespace), name), &job); err != nil {
+	if err := do(ctx, r, &job); err != nil {
 		return nil, err
 	}
 	return &job, nil

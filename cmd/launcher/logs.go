@@ -97,7 +97,7 @@ func newLogs(streams Streams) *cobra.Command {
 // oneName returns the only word of a verb's command line.
 func oneName(cmd *cobra.Command, args []string) (string, error) {
 	switch {
-	case len(args) == 0:
+	case len(args) == 0, len(args) == 1 && args[0] == "": // an unset variable of a shell
 		return "", failure.Usage("agent list shows the jobs", "%s: missing job name", cmd.Name())
 	case len(args) > 1:
 		return "", failure.Usage(cmd.CommandPath()+" "+args[0], "%s: want one job name, not %d", cmd.CommandPath(), len(args))

@@ -185,6 +185,7 @@ func (s *Server) Serve(groupVersion, kind, plural string) *Objects {
 	s.Handle("GET "+in, http.HandlerFunc(o.list))
 	s.Handle("POST "+in, http.HandlerFunc(o.create))
 	s.Handle("GET "+in+"/{name}", http.HandlerFunc(o.get))
+	s.Handle("DELETE "+in, http.HandlerFunc(o.deleteAll))
 	s.Handle("DELETE "+in+"/{name}", http.HandlerFunc(o.delete))
 	s.Handle("PATCH "+in+"/{name}/scale", http.HandlerFunc(o.scale))
 	return o
@@ -319,6 +320,14 @@ func (o *Objects) delete(w http.ResponseWriter, r *http.Request) {
 		delete(o.held, key)
 		writeJSON(w, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success"})
 	}
+}
+
+// deleteAll deletes all objects of the namespace, as an API server does without a name.
+func (o *Objects) deleteAll(w http.ResponseWriter, r *http.Request) {
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	maps.DeleteFunc(o.held, func(key string, _ map[string]any) bool { return strings.HasPrefix(key, r.PathValue("ns")+"/") })
+	writeJSON(w, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success"})
 }
 
 // scale applies a merge patch of spec.replicas to spec.workers.
