@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -11,9 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/jobs"
 	"github.com/musterhq/muster/exec/heed"
+	"github.com/musterhq/muster/exec/names"
 )
 
 const scaleHelp = `usage: agent scale NAME --workers N
@@ -80,21 +83,29 @@ func newDelete(streams Streams) *cobra.Command {
 		}
 		ctx, stop := heed.Context(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		for _, name := range args {
+		var gone []string
+		code, err := each(ctx, streams, args, func(name string) error {
 			if err := api.Delete(ctx, api.Namespace, name, ""); err != nil {
 				return err
 			}
-			if err := deleted(streams, name, api.Namespace, ""); err != nil {
-				return err
-			}
+			gone = append(gone, name)
+			return deleted(streams, name, api.Namespace, "")
+		})
+		if err != nil {
+			return err
 		}
-		for _, name := range args {
+		for _, name := range gone {
 			if !wait {
 				break
 			}
-			if err := api.Gone(ctx, name, sayer(streams.Err)); err != nil {
-				return failure.New(failure.CodeOf(err), "", "wait for the end of %s: %w", name, err)
+			if err := api.Gone(ctx, name, sayer(streams.Err)); ctx.Err() != nil {
+				return failure.New(stopCode(context.Cause(ctx)), "", "no longer waiting for the pods of %s: %w", name, context.Cause(ctx))
+			} else if err != nil {
+				return err
 			}
+		}
+		if code != 0 {
+			return exitCode(code)
 		}
 		return nil
 	}
@@ -103,6 +114,24 @@ func newDelete(streams Streams) *cobra.Command {
 	whereFlags(addGroup(&groups, "the cluster"), &where)
 	bindGroups(cmd, groups)
 	return cmd
+}
+
+// each calls do for each item, also after one has failed: it reports the error, and code is the exit code
+// of the first. It returns an error that the remaining items would meet as well.
+func each[T any](ctx context.Context, streams Streams, items []T, do func(T) error) (code int, err error) {
+	for _, item := range items {
+		err := do(item)
+		if err == nil {
+			continue
+		}
+		failed := failure.CodeOf(err)
+		if ctx.Err() != nil || failed == names.ExitNoCluster || failed == names.ExitBug {
+			return code, err
+		}
+		failure.Complain(streams.Err.level("error"), err)
+		code = cmp.Or(code, failed)
+	}
+	return code, nil
 }
 
 func deleted(streams Streams, name, namespace, dry string) error {
@@ -174,18 +203,22 @@ func (s *shown) prune(ctx context.Context, before time.Time, dry bool, streams S
 	if dry {
 		note = " (dry run)"
 	}
-	for i := range old {
+	code, err := each(ctx, streams, old, func(job v1alpha1.LaunchJob) error {
 		if !dry {
-			if err := api.Prune(ctx, &old[i]); err != nil {
+			if err := api.Prune(ctx, &job); err != nil {
 				return err
 			}
 		}
-		if err := deleted(streams, old[i].Name, old[i].Namespace, note); err != nil {
-			return err
-		}
+		return deleted(streams, job.Name, job.Namespace, note)
+	})
+	if err != nil {
+		return err
 	}
 	if len(old) == 0 {
 		fmt.Fprintln(streams.Err, "No jobs ended before then.")
+	}
+	if code != 0 {
+		return exitCode(code)
 	}
 	return nil
 }
