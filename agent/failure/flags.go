@@ -1,6 +1,7 @@
 package failure
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -117,6 +118,17 @@ func OfFlags(command string, set *flag.FlagSet, err error) *Failure {
 		err, way = fmt.Errorf("unknown flag: %s", typed), FlagHint(command, typed, known)
 	}
 	return &Failure{Code: names.ExitUsage, Err: err, Way: way}
+}
+
+// DashesAsValue returns an error for a flag of a parsed set that has taken the -- before the command as its
+// value, as in `--report -- mpirun`.
+func DashesAsValue(set *flag.FlagSet) (err error) {
+	set.Visit(func(f *flag.Flag) {
+		if f.Value.String() == "--" {
+			err = fmt.Errorf("--%s: missing value, want %s", f.Name, cmp.Or(Takes(f), "a value"))
+		}
+	})
+	return err
 }
 
 // Takes describes the values that a flag accepts, for a message about a wrong one: "a time, as in

@@ -64,6 +64,9 @@ func show(text string) int {
 // exit with code: either it has printed the requested help, or the command line is wrong.
 func parse(fs *flag.FlagSet, help string, args []string, least, most int) (code int, ok bool) {
 	err := fs.Parse(args)
+	if err == nil {
+		err = failure.DashesAsValue(fs)
+	}
 	way := "agent " + fs.Name() + " --help"
 	switch {
 	case errors.Is(err, flag.ErrHelp):

@@ -22,3 +22,13 @@ func (f ruleFlag) Set(value string) error {
 
 // Type implements pflag.Value.
 func (f ruleFlag) Type() string { return "string" }
+
+// given returns the values that were set.
+func (f ruleFlag) given() (values []string) {
+	for _, word := range *f.words {
+		if word.Flag == f.name {
+			values = append(values, word.Value)
+		}
+	}
+	return values
+}

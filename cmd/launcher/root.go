@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,7 @@ func run(ctx context.Context, args []string, streams Streams) int {
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { printHelp(streams, cmd, all) })
 	root.SetArgs(args)
 	root.PersistentPreRunE = func(cmd *cobra.Command, words []string) error {
-		if err := ranksAsNamespace(cmd, args, words); err != nil {
+		if err := cmp.Or(dashesAsValue(cmd), ranksAsNamespace(cmd, args, words)); err != nil {
 			return err
 		}
 		return takeConfig(cmd, streams)

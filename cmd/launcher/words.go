@@ -99,7 +99,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	var missing *pflag.ValueRequiredError
 	switch {
 	case errors.As(err, &invalid) && invalid.GetValue() == "--":
-		err = fmt.Errorf("--%s: missing value, want %s", invalid.GetFlag().Name, takes(invalid.GetFlag()))
+		err = noValue(invalid.GetFlag())
 	case errors.As(err, &invalid):
 		err = fmt.Errorf("--%s=%q: want %s", invalid.GetFlag().Name, invalid.GetValue(), takes(invalid.GetFlag()))
 	case errors.As(err, &unknown):
@@ -110,9 +110,32 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 		}
 		way = failure.FlagHint(cmd.CommandPath(), typed, flagNames(cmd))
 	case errors.As(err, &missing):
-		err = fmt.Errorf("--%s: missing value, want %s", missing.GetFlag().Name, takes(missing.GetFlag()))
+		err = noValue(missing.GetFlag())
 	}
 	return &failure.Failure{Code: names.ExitUsage, Err: err, Way: way}
+}
+
+func noValue(flag *pflag.Flag) error {
+	return fmt.Errorf("--%s: missing value, want %s", flag.Name, takes(flag))
+}
+
+// dashesAsValue rejects a flag that has taken the -- before the command as its value, as in
+// `--hostfile -- mpirun`.
+func dashesAsValue(cmd *cobra.Command) error {
+	var wrong error
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		values := []string{flag.Value.String()}
+		switch many := flag.Value.(type) {
+		case pflag.SliceValue:
+			values = many.GetSlice()
+		case ruleFlag:
+			values = many.given()
+		}
+		if wrong == nil && slices.Contains(values, "--") {
+			wrong = wrongFlag(cmd, noValue(flag))
+		}
+	})
+	return wrong
 }
 
 // flagNames lists the flags of cmd that --help shows.
