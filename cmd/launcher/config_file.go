@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	"github.com/musterhq/muster/agent/failure"
@@ -55,16 +58,44 @@ func readConfig() (*configFile, error) {
 	if err != nil {
 		return nil, failure.New(names.ExitData, "", "read settings: %w", err)
 	}
-	found := map[string]any{}
-	if text, err = yaml.YAMLToJSONStrict(text); err == nil {
-		numbers := json.NewDecoder(bytes.NewReader(text))
-		numbers.UseNumber() // 10000000 is not 1e+07
-		err = numbers.Decode(&found)
-	}
+	found, err := decode(text)
 	if err != nil {
 		return nil, failure.New(names.ExitData, below, "%s: %w", path, err)
 	}
 	return byVerb(path, found)
+}
+
+// decode reads the only document of the file.
+func decode(text []byte) (map[string]any, error) {
+	var found map[string]any
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return found, nil
+		}
+		var value any
+		if err == nil {
+			document, err = yaml.YAMLToJSONStrict(document)
+		}
+		if err == nil {
+			numbers := json.NewDecoder(bytes.NewReader(document))
+			numbers.UseNumber() // 10000000 is not 1e+07
+			err = numbers.Decode(&value)
+		}
+		verbs, isObject := value.(map[string]any)
+		switch {
+		case err != nil:
+			return nil, err
+		case value == nil: // a comment
+		case !isObject:
+			return nil, errors.New("want verbs with flags below them, not a list or a text")
+		case found != nil:
+			return nil, errors.New("want one document: move all verbs before the --- in the file")
+		default:
+			found = verbs
+		}
+	}
 }
 
 // below is the hint about the form of the file.
@@ -166,19 +197,37 @@ func values(flag *pflag.Flag, value any) ([]string, error) {
 	switch v := value.(type) {
 	case []any:
 		for _, item := range v {
-			words = append(words, fmt.Sprint(item))
+			word, err := scalar(item)
+			if err != nil {
+				return nil, err
+			}
+			words = append(words, word)
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			words = append(words, fmt.Sprintf("%s=%v", name, v[name]))
+			word, err := scalar(v[name])
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			words = append(words, name+"="+word)
 		}
-	case nil:
-		return nil, errors.New("missing value")
 	default:
-		return []string{fmt.Sprint(v)}, nil
+		word, err := scalar(v)
+		return []string{word}, err
 	}
 	if !many {
 		return nil, fmt.Errorf("want %s, not a list", takes(flag))
 	}
 	return words, nil
+}
+
+// scalar returns a single value as text.
+func scalar(value any) (string, error) {
+	switch value.(type) {
+	case nil:
+		return "", errors.New("missing value")
+	case []any, map[string]any:
+		return "", errors.New("want one value, not a list or an object")
+	}
+	return fmt.Sprint(value), nil
 }
