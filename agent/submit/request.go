@@ -197,7 +197,9 @@ func timeOf(d time.Duration) *v1alpha1.Time {
 // hang sets what counts as a hang, and what follows.
 func (r Request) hang(job *v1alpha1.LaunchJob) error {
 	switch {
-	case r.HangAfter == 0 && r.HangAction == "":
+	case r.HangAfter == 0 && r.HangAction == "stop":
+		return failure.Usage("--hang-after=10m sets when a job hangs", "--hang-action=stop requires --hang-after: the default of agent run only reports")
+	case r.HangAfter == 0:
 		return nil
 	case r.HangAfter < time.Second:
 		return failure.Usage("--hang-after=10m", "--hang-after=%s: must be at least 1s", r.HangAfter)

@@ -143,7 +143,7 @@ func TestMistakes(t *testing.T) {
 		"--transport=ssh: unknown value":                         func(r *Request) { r.Transport = "ssh" },
 		"--exit-within=-1m0s: must be at least 1s":               func(r *Request) { r.ExitWithin = -60e9 },
 		"--hang-action=kill":                                     func(r *Request) { r.HangAfter, r.HangAction = 60e9, "kill" },
-		"--hang-after=0s":                                        func(r *Request) { r.HangAction = "stop" },
+		"--hang-action=stop requires --hang-after":               func(r *Request) { r.HangAction = "stop" },
 		"--restart-on=oom requires --max-restarts":               func(r *Request) { r.RestartOn = "oom" },
 		"--max-no-progress=3 requires --max-restarts":            func(r *Request) { r.MaxNoProgress = 3 },
 		"--progress-file requires a launcher":                    func(r *Request) { r.MaxRestarts, r.ProgressFile = 1, "x" },

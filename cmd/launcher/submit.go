@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -105,13 +106,18 @@ func (f *submitFlags) words(cmd *cobra.Command, args []string) error {
 	return f.validate()
 }
 
-// launcherSettings returns the given flags for which jobs have no field. A launcher gets them from
-// its environment.
+// launcherSettings returns the given flags that no field of a job can hold: those without a field, and
+// the 0 that turns a default off. A launcher gets them from its environment.
 func launcherSettings(cmd *cobra.Command, r *submit.Request) (given []submit.Setting) {
 	fields := settings.Fields(r)
 	for s := range settings.Of(settings.OfSubmit) {
-		if fields[s.Name] == nil && s.Kind != settings.Rule && cmd.Flags().Changed(s.Name) {
-			given = append(given, submit.Setting{Flag: s.Name, Env: settings.Variable(s.Name), Value: cmd.Flags().Lookup(s.Name).Value.String()})
+		if s.Kind == settings.Rule || !cmd.Flags().Changed(s.Name) {
+			continue
+		}
+		value := cmd.Flags().Lookup(s.Name).Value.String()
+		off := slices.Contains([]string{"hang-after=0s", "max-no-progress=0"}, s.Name+"="+value)
+		if fields[s.Name] == nil || off {
+			given = append(given, submit.Setting{Flag: s.Name, Env: settings.Variable(s.Name), Value: value})
 		}
 	}
 	return given
