@@ -18,9 +18,11 @@ const help = `Usage:
   agent join [flags] -- COMMAND...  run as PID 1 of each pod of a job without a launcher
   agent rsh HOST COMMAND...         run a command on a worker, as ssh does
   agent install DIR                 copy the agent into DIR
-  agent ready | attach | version
-  agent submit | list | get | logs | stacks | timeline | doctor | scale | delete | prune | top
+  agent ready                       exit with 0 if the worker in this container is ready
+  agent submit | list | get | logs | attach | stacks | timeline | doctor | scale | delete | prune | top
                                     manage jobs in a cluster, from anywhere
+  agent convert | metrics           convert other projects' jobs, collect numbers from saved logs
+  agent completion | keygen | version
 
 Examples:
   agent run --fake 4 -- mpirun ./pi          four workers on this machine, without a cluster

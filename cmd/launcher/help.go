@@ -25,7 +25,7 @@ const (
 
 `
 	lastHelp = `  version     print the version
-  completion  print a shell completion script: agent completion bash
+  completion  print a shell completion script; --help lists the shells
   keygen      write the keys of a job whose launcher reaches workers by network
 
 agent VERB --help shows the flags of a verb.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +30,19 @@ func TestEveryVerbExists(t *testing.T) {
 		there = append(there, cmd.Name())
 	}
 	require.ElementsMatch(t, allVerbs(), append(there, "help"))
+}
+
+// TestHelpListsEveryVerb checks the help that agent and kubectl muster print without a verb.
+func TestHelpListsEveryVerb(t *testing.T) {
+	small, err := exec.Command(filepath.Join(bin, "agent"), "--help").Output()
+	require.NoError(t, err)
+	for help, verbs := range map[string][]string{string(small): allVerbs(), rootHelp: allVerbs(), pluginHelp: asPlugin.verbs()} {
+		for _, verb := range verbs {
+			if verb != "help" {
+				require.Regexp(t, `\b`+verb+`\b`, help)
+			}
+		}
+	}
 }
 
 func TestEveryFlagHasAVariable(t *testing.T) {
