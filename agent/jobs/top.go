@@ -21,7 +21,7 @@ type podMetrics struct {
 	} `json:"containers"`
 }
 
-// TopJobs returns what jobs request and use: the GPUs of their running pods, and CPU and memory as
+// TopJobs returns what jobs request and use: the GPUs that their pods hold on nodes, and CPU and memory as
 // measured by the cluster. name "" means all jobs of the namespace; namespace "" means all. note
 // says why there is no usage.
 func (a *API) TopJobs(ctx context.Context, namespace, name string) (t Columns, note string, err error) {
@@ -34,22 +34,25 @@ func (a *API) TopJobs(ctx context.Context, namespace, name string) (t Columns, n
 		return t, "", a.explain(ctx, "list pods", err)
 	}
 	usage, note := a.used(ctx, namespace)
+	of := map[string][]*corev1.Pod{} // by the namespace and name of their job
+	for i := range pods {
+		key := pods[i].Namespace + "/" + pods[i].Labels[names.LabelJob]
+		of[key] = append(of[key], &pods[i])
+	}
 	t.Head = []string{"NAMESPACE", "NAME", "PHASE", "RUNNING", "GPUS", "CPU", "MEMORY"}
 	for i := range list {
 		job := &list[i]
 		running, all, gpus, cpu, memory := 0, 0, int64(0), resource.Quantity{}, resource.Quantity{}
 		measured := false
-		for j := range pods {
-			pod := &pods[j]
-			if pod.Namespace != job.Namespace || pod.Labels[names.LabelJob] != job.Name {
-				continue
-			}
+		for _, pod := range of[job.Namespace+"/"+job.Name] {
 			all++
 			if over(pod) {
 				continue
 			}
 			if pod.Status.Phase == corev1.PodRunning {
 				running++
+			}
+			if pod.Spec.NodeName != "" { // its node keeps them for it, although an image may be missing
 				gpus += gpusOf(pod)
 			}
 			if used, ok := usage[pod.Namespace+"/"+pod.Name]; ok {

@@ -24,8 +24,8 @@ func answer(text string) http.Handler {
 	})
 }
 
-// TestTop checks that GPUs of pods that have ended do not count, and that values that are not
-// measured are not shown as 0.
+// TestTop checks that the GPUs of jobs are those that their pods hold on nodes, as in the table of nodes, and
+// that values that are not measured are not shown as 0.
 func TestTop(t *testing.T) {
 	job := &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Name: "talk", Namespace: "ns"}}
 	job.Status.Phase = v1alpha1.PhaseRunning
@@ -37,7 +37,7 @@ func TestTop(t *testing.T) {
 	s.Handle("GET /api/v1/nodes", answer(`{"items": [
 		{"metadata": {"name": "one"}, "status": {"allocatable": {"nvidia.com/gpu": "8", "cpu": "4"}, "conditions": [{"type": "Ready", "status": "True"}]}},
 		{"metadata": {"name": "two"}, "spec": {"unschedulable": true}, "status": {"allocatable": {"cpu": "4"}}}]}`))
-	for i := range 4 {
+	for i := range 5 {
 		p := talker(i, corev1.ContainerState{})
 		p.Spec.NodeName = "one"
 		p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("2"), "cpu": resource.MustParse("1")}
@@ -48,6 +48,10 @@ func TestTop(t *testing.T) {
 			p.Status.Phase = corev1.PodPending
 			p.Spec.NodeName = ""
 		}
+		if i == 4 { // pulls its image
+			p.Status.Phase = corev1.PodPending
+			p.Spec.Containers[0].Resources.Limits["nvidia.com/gpu"] = resource.MustParse("1")
+		}
 		s.Set(p)
 	}
 	table, note, err := api.TopJobs(t.Context(), "ns", "")
@@ -55,12 +59,12 @@ func TestTop(t *testing.T) {
 	require.Empty(t, note)
 	require.Equal(t, [][]string{
 		{"ns", "idle", "", "0/0", "0", "<none>", "<none>"},
-		{"ns", "talk", "Running", "2/4", "4", "1251m", "1089Mi"},
+		{"ns", "talk", "Running", "2/5", "5", "1251m", "1089Mi"},
 	}, table.Rows)
 	table, err = api.TopNodes(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, [][]string{
-		{"one", "Ready", "8", "4", "4"}, {"two", "NotReady,SchedulingDisabled", "0", "0", "0"}, {"all", "", "8", "4", "4"},
+		{"one", "Ready", "8", "5", "3"}, {"two", "NotReady,SchedulingDisabled", "0", "0", "0"}, {"all", "", "8", "5", "3"},
 	}, table.Rows)
 	_, note, err = api.TopJobs(t.Context(), "", "talk")
 	require.NoError(t, err)
