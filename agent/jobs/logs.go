@@ -14,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // Line is a line of a job's log.
@@ -197,7 +198,11 @@ func (f *followed) beyond(ctx context.Context, job *v1alpha1.LaunchJob) error {
 
 // look starts to read pods that have started since the last call. found counts all that have.
 func (f *followed) look(ctx context.Context) (found int, err error) {
-	pods, err := f.API.pods(ctx, f.API.Namespace, f.Job)
+	role := ""
+	if f.Which.launcher(f.job) { // a list of all pods each second is much for thousands of workers
+		role = names.RoleLauncher
+	}
+	pods, err := f.API.podsWith(ctx, f.API.Namespace, f.Job, role)
 	if err != nil {
 		return 0, err
 	}

@@ -106,6 +106,11 @@ func (a *API) Create(ctx context.Context, job *v1alpha1.LaunchJob, dry bool) (*v
 
 // pods lists the pods of a job ("": of all jobs) in a namespace ("": in all).
 func (a *API) pods(ctx context.Context, namespace, job string) ([]corev1.Pod, error) {
+	return a.podsWith(ctx, namespace, job, "")
+}
+
+// podsWith lists the pods of a job that have the role; "" is every role.
+func (a *API) podsWith(ctx context.Context, namespace, job, role string) ([]corev1.Pod, error) {
 	r := a.client.Get()
 	if namespace != "" {
 		r = r.Namespace(namespace)
@@ -113,6 +118,9 @@ func (a *API) pods(ctx context.Context, namespace, job string) ([]corev1.Pod, er
 	selector := names.LabelJob
 	if job != "" {
 		selector += "=" + job
+	}
+	if role != "" {
+		selector += "," + names.LabelRole + "=" + role
 	}
 	var list corev1.PodList
 	err := do(ctx, r.Resource("pods").Param("labelSelector", selector), &list)

@@ -19,28 +19,26 @@ type Which struct {
 
 func (w Which) wants(job *v1alpha1.LaunchJob, m jobPod) bool {
 	switch {
-	case w.Rank != nil && job.Spec.Launcher != nil:
+	case w.launcher(job):
 		return m.role == names.RoleLauncher
 	case w.Rank != nil:
 		return m.rank == *w.Rank/procs(job)
 	case w.Role != "":
 		return strings.EqualFold(m.role, w.Role)
-	case w.All:
-		return true
 	}
-	return job.Spec.Launcher == nil || m.role == names.RoleLauncher
+	return true
+}
+
+// launcher reports whether only the launcher's log can have what is selected.
+func (w Which) launcher(job *v1alpha1.LaunchJob) bool {
+	if w.Role != "" {
+		return strings.EqualFold(w.Role, names.RoleLauncher)
+	}
+	return job.Spec.Launcher != nil && !w.All
 }
 
 // one reports whether at most one pod at a time can be selected.
-func (w Which) one(job *v1alpha1.LaunchJob) bool {
-	switch {
-	case w.Rank != nil, strings.EqualFold(w.Role, names.RoleLauncher):
-		return true
-	case w.Role != "" || w.All:
-		return false
-	}
-	return job.Spec.Launcher != nil
-}
+func (w Which) one(job *v1alpha1.LaunchJob) bool { return w.Rank != nil || w.launcher(job) }
 
 // check returns an error for a rank or role that no pod of the job can ever have. A suspended job
 // may still get other pods. Only the launcher's log shows how many ranks it starts; see ranked.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/exec/names"
@@ -139,6 +141,40 @@ func TestTalkingPod(t *testing.T) {
 	require.NoError(t, l.Run(ctx))
 	require.NoError(t, ctx.Err())
 	require.Equal(t, []string{"first", "line 1", "line 2"}, got)
+}
+
+// TestFollowingALauncherListsNoWorkers checks that the pods that are listed again and again are those that may
+// have the selected log: a job can have 10,000 others.
+func TestFollowingALauncherListsNoWorkers(t *testing.T) {
+	job := &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Name: "talk", Namespace: "ns"}}
+	job.Spec.Launcher = &v1alpha1.Launcher{}
+	s, objects, logs, api := newWire(t, job)
+	launcher := talker(0, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+	launcher.Name = "talk-launcher"
+	launcher.Labels = map[string]string{names.LabelJob: "talk", names.LabelPod: launcher.Name, names.LabelRole: names.RoleLauncher}
+	s.Set(launcher)
+	s.Set(talker(0, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}))
+	logs.Write("ns", "talk-launcher", "main", somewhen, "first\n")
+	l := Logs{API: api, Job: "talk", Follow: true, Say: t.Logf, Emit: func(line Line) error {
+		require.Equal(t, "first", string(line.Text))
+		job.Status.Conditions = []metav1.Condition{{Type: v1alpha1.Succeeded, Status: metav1.ConditionTrue}}
+		objects.Put(job)
+		launcher.Status.Phase = corev1.PodSucceeded
+		s.Set(launcher)
+		logs.End("ns", "talk-launcher", "main")
+		return nil
+	}}
+	require.NoError(t, l.Run(t.Context()))
+	lists := 0
+	for _, r := range s.Requests() {
+		query, err := url.ParseQuery(r.Query)
+		require.NoError(t, err)
+		if selector, err := labels.Parse(query.Get("labelSelector")); r.Path == "/api/v1/namespaces/ns/pods" && err == nil {
+			lists++
+			require.False(t, selector.Matches(labels.Set(talker(0, corev1.ContainerState{}).Labels)), r.Query)
+		}
+	}
+	require.Positive(t, lists)
 }
 
 // TestFollowEndsWithTheWatch checks that an error that ends the watch of the job also ends the
