@@ -26,6 +26,9 @@ func printProcesses(w io.Writer, cfg config.Config, planned plan.Plan) {
 		}
 		for _, kv := range p.Environment(cfg, plan.Assigned{}) {
 			name, value, _ := strings.Cut(kv, "=")
+			if strings.Contains(value, framework.FilesDir) {
+				continue // a run writes the files into a directory of each worker; here there is none
+			}
 			words = append(words, name+"="+shownValue(framework.Var{Name: name, Value: value}))
 		}
 		fmt.Fprintln(w, strings.Join(append(words, phrase.QuoteAll(p.Argv)), " "))
