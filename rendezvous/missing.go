@@ -19,12 +19,12 @@ func (b *Board) missing(now time.Time) Reason {
 			or(b.Namespace, "default"), b.Selector),
 		Since: b.start,
 	}
-	var who string
+	who, found := "", plural(len(b.ranked), "pod matches", "pods match")
 	switch {
 	case len(b.Names) > 0:
 		names := b.absentNames()
-		who = list(names, 3)
-		r.Hint = "see what creates the pods: kubectl get pods " + list(names, 3) + " -n " + or(b.Namespace, "default")
+		who, found = list(names, 3), plural(len(b.ranked), "pod exists", "pods exist")
+		r.Hint = "see what creates the pods: kubectl get pods " + strings.Join(names[:min(len(names), 3)], " ") + " -n " + or(b.Namespace, "default")
 	case b.numbered():
 		who = ranges(b.absentIndexes())
 		if absent == 1 {
@@ -40,7 +40,7 @@ func (b *Board) missing(now time.Time) Reason {
 			or(b.Namespace, "default"))
 	}
 	r.Brief = "Missing: no pod yet for " + who
-	r.Sentence = fmt.Sprintf("no pod yet for %s%s; %s", who, lasting(b.start, now), plural(len(b.ranked), "pod matches", "pods match"))
+	r.Sentence = fmt.Sprintf("no pod yet for %s%s; %s", who, lasting(b.start, now), found)
 	return r
 }
 

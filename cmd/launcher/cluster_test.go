@@ -256,6 +256,23 @@ func TestClusterDeadline(t *testing.T) {
 	require.Zero(t, c.exited(0), "the launcher told the existing worker that the job has ended")
 }
 
+// TestClusterNamedPods checks that a wait for named pods is about these, and not about a selector that nobody
+// uses.
+func TestClusterNamedPods(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.start(0)
+	l := c.run("--pods=pi-worker-0,pi-worker-1,pi-worker-2", "--timeout=2s", "--", "true")
+	require.Equal(t, names.ExitDeadline, l.end(t))
+	require.Contains(t, l.err.String(), "names: pi-worker-0, pi-worker-1, pi-worker-2, in namespace ns: 1 pod exists")
+	require.Contains(t, l.err.String(), "no pod yet for pi-worker-1, pi-worker-2 for ")
+	require.Contains(t, l.err.String(), "hint: see what creates the pods: kubectl get pods pi-worker-1 pi-worker-2 -n ns")
+	require.NotContains(t, l.err.String(), "selector")
+	l = c.run("--pods=pi-worker-7", "--dry-run", "--", "true")
+	require.Equal(t, names.ExitDeadline, l.end(t))
+	require.Contains(t, l.err.String(), "no workers yet: no pod has the name pi-worker-7")
+}
+
 // TestClusterWaitsWithoutLimit checks that a launcher with --timeout=0 waits without a limit. The
 // controller sets that for a LaunchJob, whose launcher waits as long as the job may live.
 func TestClusterWaitsWithoutLimit(t *testing.T) {

@@ -64,7 +64,7 @@ func (c *Cluster) await(working context.Context, v *Vacancies) ([]rendezvous.Wor
 		printer: console.NewPrinter(c.Stderr, c.Config.Color, c.Config.Quiet, c.Config.JSONLines())}
 	w.board = rendezvous.New(c.Config.Most()+c.Config.Spares, c.Config.HopelessAfter)
 	w.board.Least, w.board.ByTopology, w.board.Seats = c.Config.LeastWorkers, len(c.Config.RankKeys()) > 0, c.Seats
-	w.board.Namespace, w.board.Selector = c.Kube.Namespace, c.Config.WorkerSelector()
+	w.board.Namespace, w.board.Selector, w.board.Names = c.Kube.Namespace, c.Config.WorkerSelector(), c.Config.Pods
 	w.board.Containers = rendezvous.Containers{Flag: c.Config.Container}
 	if v != nil {
 		w.past = v.Past

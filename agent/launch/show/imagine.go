@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/command"
@@ -47,6 +48,9 @@ func imagine(ctx context.Context, cfg config.Config, site Site) (plan.Plan, erro
 		return plan.Plan{}, err
 	}
 	s.Ranked = plan.Order(cfg, s.Ranked)
+	if len(s.Ranked) == 0 && len(cfg.Pods) > 0 {
+		return plan.Plan{}, failure.New(names.ExitDeadline, "agent run waits for them", "no workers yet: no pod has the name %s", strings.Join(cfg.Pods, " or "))
+	}
 	if len(s.Ranked) == 0 {
 		return plan.Plan{}, failure.New(names.ExitDeadline, "agent run waits for them", "no workers yet: no pod matches %s", cfg.WorkerSelector())
 	}
