@@ -9,10 +9,6 @@ import (
 type Place struct {
 	Node   string // name of the machine; "" if not known
 	CPUSet string // the CPUs it may use, as in Cpus_allowed_list: "0-3,8"
-	// Online is the list of the machine's online CPUs in the same form, or "" if not known. A
-	// worker that may use all of them shares them with every other pod that is scheduled there,
-	// including workers of other jobs.
-	Online string
 }
 
 // SharedCores reports whether two workers, or a worker and a foreign process, may compute on one
@@ -22,9 +18,6 @@ type Place struct {
 func SharedCores(places []Place) bool {
 	for i, p := range places {
 		mine, known := parseCPUs(p.CPUSet)
-		if online, ok := parseCPUs(p.Online); known && ok && covers(mine, online) {
-			return true
-		}
 		for _, q := range places[:i] {
 			if p.Node != q.Node && p.Node != "" && q.Node != "" {
 				continue
@@ -68,19 +61,4 @@ func overlap(a, b []cpuRange) bool {
 		}
 	}
 	return false
-}
-
-// covers reports whether every CPU of b is in a. The kernel writes lists in order and merges
-// neighbors, so each range of b lies within one range of a.
-func covers(a, b []cpuRange) bool {
-	for _, y := range b {
-		within := false
-		for _, x := range a {
-			within = within || (x.first <= y.first && y.last <= x.last)
-		}
-		if !within {
-			return false
-		}
-	}
-	return true
 }
