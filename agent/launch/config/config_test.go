@@ -51,6 +51,7 @@ func TestValidate(t *testing.T) {
 		"pods, no name":             {good(func(c *Config) { c.Workers, c.Pods = 2, []string{"a", "b c"} }), `--pods: "b c" is not a valid pod name`, ""},
 		"pods and selector":         {good(func(c *Config) { c.Selector, c.Pods, c.Origin["selector"] = "app=x", []string{"a"}, "flag --selector" }), "--pods and --selector=app=x cannot be used together", "use only one of them"},
 		"invalid job name":          {good(func(c *Config) { c.Job = "a b" }), "muster.dev/job=a b", "label=value"},
+		"no namespace":              {good(func(c *Config) { c.Namespace = "lab/pi" }), "--namespace=lab/pi is not the name of a namespace", "kubectl get namespaces"},
 		"no slots":                  {good(func(c *Config) { c.Slots = 0 }), "--slots=0", "--slots=2"},
 		"fake zero":                 {fake(func(c *Config) { c.Fake = 0 }), "--fake=0 starts no worker", "--fake=2 starts two workers on this machine"},
 		"fake negative":             {fake(func(c *Config) { c.Fake = -1 }), "--fake=-1 starts no worker", ""},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
@@ -99,6 +100,9 @@ func (c Config) validateCluster() error {
 	if c.Most() < 1 {
 		return failure.Usage("--workers=4, or MUSTER_WORKERS=4 in the pod's environment; without a cluster, on this machine: "+c.onThisMachine(),
 			"the number of workers is not set")
+	}
+	if c.Namespace != "" && len(validation.IsDNS1123Label(c.Namespace)) > 0 {
+		return failure.Usage("kubectl get namespaces shows the names", "--namespace=%s is not the name of a namespace", c.Namespace)
 	}
 	if len(c.Pods) > 0 {
 		return c.validatePods()
