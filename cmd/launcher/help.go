@@ -1,11 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Parts of the help that both callers have.
@@ -84,18 +85,10 @@ const exitCodes = `exit codes
 // helpAll is the flag that prints help with every flag.
 const helpAll = "--help-all"
 
-// asHelp replaces --help-all among the flags at the start of args by --help, and reports whether
-// it was there.
-func asHelp(args []string) (asked []string, all bool) {
-	for i, word := range args {
-		if word == helpAll {
-			return slices.Concat(args[:i], []string{"--help"}, args[i+1:]), true
-		}
-		if i > 0 && (word == "--" || !strings.HasPrefix(word, "-")) {
-			break
-		}
-	}
-	return args, false
+// asksForAll reports whether an error of pflag is about helpAll, which is no flag of any verb.
+func asksForAll(err error) bool {
+	var unknown *pflag.NotExistError
+	return errors.As(err, &unknown) && "--"+unknown.GetSpecifiedName() == helpAll
 }
 
 // printHelp prints usage and examples first, then the flags by group: all of them, or those that most

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/exec/names"
@@ -22,7 +23,7 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // run is the whole program. args does not include argv[0]. run returns the exit code.
 func run(ctx context.Context, args []string, streams Streams) int {
-	args, all := asHelp(verbFirst(args))
+	args = verbFirst(args)
 	if len(args) > 0 && args[0] == "--version" {
 		args = append([]string{"version"}, args[1:]...)
 	}
@@ -38,7 +39,14 @@ func run(ctx context.Context, args []string, streams Streams) int {
 		verb = args[0]
 	}
 	root := newRoot(streams, verb)
+	all := false
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { printHelp(streams, cmd, all) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if all = asksForAll(err); all {
+			return pflag.ErrHelp // cobra prints the help
+		}
+		return wrongFlag(cmd, err)
+	})
 	root.SetArgs(args)
 	root.PersistentPreRunE = func(cmd *cobra.Command, words []string) error {
 		if err := cmp.Or(dashesAsValue(cmd), ranksAsNamespace(cmd, args, words)); err != nil {
@@ -99,9 +107,6 @@ func newRoot(streams Streams, verb string) *cobra.Command {
 	root.SetErr(streams.Err)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(&cobra.Command{Use: "help [VERB]", Hidden: true, RunE: helpVerb(streams.Caller, root)})
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return wrongFlag(cmd, err)
-	})
 	if slices.Contains(launchVerbs(), verb) {
 		root.AddCommand(newLaunching(streams, verb))
 		return root
