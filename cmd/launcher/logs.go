@@ -62,6 +62,9 @@ func newLogs(streams Streams) *cobra.Command {
 				f.logs.Which.Rank = &f.rank
 			}
 			f.isAttempt = cmd.Flags().Changed("attempt")
+			if cmd.Flags().Changed("tail") && f.logs.Tail == 0 {
+				return failure.Usage("--since=1s -f prints new lines only; omit --tail to print all", "--tail=0: want at least one line")
+			}
 			if f.from != "" && len(args) == 0 {
 				return f.run(cmd.Context(), streams)
 			}
