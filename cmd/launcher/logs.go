@@ -170,6 +170,7 @@ func (f *logsFlags) run(ctx context.Context, streams Streams) error {
 	printer := jobs.Printer{Out: streams.Out, Timestamps: f.timestamps, Color: colored}
 	ctx, stop := heed.Context(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	defer context.AfterFunc(ctx, stop)() // a second signal kills: if nobody reads the lines, a write never returns
 	switch {
 	case strings.HasPrefix(f.from, "s3://"):
 		return f.fromBucket(ctx, streams, printer, since, match)
