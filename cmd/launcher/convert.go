@@ -39,8 +39,13 @@ func newConvert(streams Streams) *cobra.Command {
 		Use:   "convert -f FILE [flags]",
 		Short: "convert the jobs in a file to LaunchJobs",
 		Long:  convertHelp,
-		Args:  noArgs,
-		RunE:  func(*cobra.Command, []string) error { return f.convert(streams) },
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return failure.Usage("agent convert -f "+strings.Join(args, " -f "), "%s: unexpected argument %q", cmd.CommandPath(), args[0])
+			}
+			return nil
+		},
+		RunE: func(*cobra.Command, []string) error { return f.convert(streams) },
 	}
 	set := cmd.Flags()
 	set.SortFlags = false
