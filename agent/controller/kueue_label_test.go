@@ -208,8 +208,8 @@ func TestLabelOfSuspendedJob(t *testing.T) {
 	s.runsNow()
 }
 
-// TestSuspendedJobIsCorrected checks that a suspended job which would be refused is not, that its status says why it would
-// be, that its quota is given back, and that it runs after it was corrected.
+// TestSuspendedJobIsCorrected checks that a job is not refused while it is suspended. Its status says why it would be, and
+// its quota is given back. It runs after it was corrected.
 func TestSuspendedJobIsCorrected(t *testing.T) {
 	for name, led := range map[string]bool{"launcher": true, "members": false} {
 		t.Run(name, func(t *testing.T) {

@@ -127,9 +127,8 @@ func (p *place) judge(now time.Time) {
 	}
 }
 
-// told returns when a pod was told to stop from outside. The end of its container after that does not count, whatever
-// the exit code: a program may save its work and exit with 0, and so does a worker in which nothing runs. Only a
-// launcher's 0 is always a success.
+// told returns when a pod was told to stop from outside. The end of its container after that does not count: a program
+// may save its work and exit with 0, and so does a worker in which nothing runs. Only a launcher's 0 is always a success.
 func told(pod *corev1.Pod) (at time.Time) {
 	if pod.DeletionTimestamp != nil {
 		at = deletedAt(pod)

@@ -61,8 +61,8 @@ func (v verdict) retried(job *v1alpha1.LaunchJob, attempt int32) bool {
 }
 
 // judgeEnd decides whether the job has ended by its launcher, or by its members, which end together
-// with the exit code of the group. After the success of the group, a member that has lost the others, or
-// that replaces a lost one, would wait for them forever, so the job does not wait for it.
+// with the exit code of the group. After the success of the group, the job does not wait for a member that
+// has lost the others or replaces a lost one: it would wait for them forever.
 func judgeEnd(job *v1alpha1.LaunchJob, places []place, now time.Time) verdict {
 	if len(places) > 0 && places[0].launcher() {
 		if l := places[0]; l.stage == done {

@@ -15,8 +15,8 @@ const probeTime = 3 * time.Second
 
 // admit gives a member its seat, or returns the reason for refusing it. A connection of the same
 // instance replaces its old one. Another instance gets the seat if the previous one is gone or does
-// not answer, and waits for one that is leaving: a controller may replace a pod that still saves its
-// work. admit returns neither a seat nor a reason if the connection or ctx ends before.
+// not answer. It waits for one that is leaving, because a controller may replace a pod that still
+// saves its work. admit returns neither a seat nor a reason if the connection or ctx ends before.
 func (c *Coordinator) admit(ctx context.Context, g *guest, card Card) (seated bool, why *Refusal) {
 	if refusal := c.contradicts(card); refusal != nil {
 		return false, refusal

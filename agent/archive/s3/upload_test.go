@@ -94,8 +94,8 @@ func TestUploadSaysWhatIsLeft(t *testing.T) {
 	})
 }
 
-// TestTheLastLinesOfManyRanks checks that the time at the end of a run is enough for a file of each rank, although each
-// request takes as long as it does over a distance.
+// TestTheLastLinesOfManyRanks checks that the time at the end of a run is enough for a file of each rank. A request takes
+// as long as it does over a distance.
 func TestTheLastLinesOfManyRanks(t *testing.T) {
 	dir, back := t.TempDir(), t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

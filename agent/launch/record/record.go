@@ -133,8 +133,8 @@ func (l *Log) Ended(cause, why string, code int) {
 	l.add(event.Event{Kind: event.AttemptEnded, Rank: event.NoRank, Cause: cause, Detail: why, Count: code})
 }
 
-// add queues an event. One with a time in the future has happened by another clock that is ahead, such as
-// that of a node: it counts as happening now, and so before what follows from it.
+// add queues an event. If its time is in the future, the clock of a node or server is ahead. The event then
+// counts as happening now, before what follows from it.
 func (l *Log) add(e event.Event) {
 	if l == nil {
 		return

@@ -178,8 +178,8 @@ func TestAStoppedLauncherReportsNoStall(t *testing.T) {
 	})
 }
 
-// TestAStoppedLauncherHearsOneRankFirst checks that the first line that a launcher reads after it was stopped does not
-// make the other ranks guilty, and that a line which must not come still counts.
+// TestAStoppedLauncherHearsOneRankFirst checks that the first line after a stop of the launcher does not make the other
+// ranks guilty. A line that must not come still counts.
 func TestAStoppedLauncherHearsOneRankFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, said := ruled(t, append(slices.Clone(every10s), progress.Word{Flag: "first-within", Value: "1m"}, progress.Word{Flag: "expect-by", Value: "rank"},
