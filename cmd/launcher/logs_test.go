@@ -34,8 +34,11 @@ func TestUnreadLogsEndBySignals(t *testing.T) {
 	cmd.Stdout = out
 	require.NoError(t, cmd.Start())
 	require.NoError(t, out.Close())
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // it ends by a signal
+	}()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	require.NoError(t, await.Until(ctx, 10*time.Millisecond, "a filled pipe", func() (bool, error) {

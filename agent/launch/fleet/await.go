@@ -48,7 +48,7 @@ func (f *feed) run(ctx context.Context, w rendezvous.Watch) {
 // forget forgets that the watch gave up while nothing waited for pods. It has been retried since.
 func (f *feed) forget() {
 	select {
-	case <-f.failed:
+	case <-f.failed: //nolint:errcheck // an old one
 	default:
 	}
 }
