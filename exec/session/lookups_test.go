@@ -150,9 +150,8 @@ func TestStopDuringAStart(t *testing.T) {
 	end()
 }
 
-// TestStartAfterTheStop checks that a process is killed that starts when the stop of its session is
-// over: its file system answers too late.
-func TestStartAfterTheStop(t *testing.T) {
+// hanging returns a server with a session whose program is looked up until the test closes answers.
+func hanging(t *testing.T) (s *Server, x *session, answers chan struct{}, end func()) {
 	s, c, end := serving(t)
 	starting, answers := make(chan *session, 1), make(chan struct{})
 	s.begin = func(x *session, spec wire.Spec) {
@@ -163,7 +162,13 @@ func TestStartAfterTheStop(t *testing.T) {
 	hello(t, c)
 	spec := wire.Spec{Argv: []string{"/bin/sleep", "1000"}}
 	send(t, c, wire.Open, 1, wire.OpenRecord{ID: "s", Hash: spec.Hash(), Spec: &spec})
-	x := <-starting
+	return s, <-starting, answers, end
+}
+
+// TestStartAfterTheStop checks that the process of a session is killed if its file system answers only
+// after the stop.
+func TestStartAfterTheStop(t *testing.T) {
+	s, x, answers, end := hanging(t)
 	s.mu.Lock()
 	stopped := s.stops.allLocked(wire.ReasonStopped, syscall.SIGTERM, time.Minute)
 	s.mu.Unlock()
@@ -184,17 +189,7 @@ func TestStartAfterTheStop(t *testing.T) {
 // TestServerEndsDuringAStart checks that the server ends while the program of a session is looked up,
 // and that a process which starts afterwards is killed.
 func TestServerEndsDuringAStart(t *testing.T) {
-	s, c, end := serving(t)
-	starting, answers := make(chan *session, 1), make(chan struct{})
-	s.begin = func(x *session, spec wire.Spec) {
-		starting <- x
-		<-answers
-		s.start(x, spec)
-	}
-	hello(t, c)
-	spec := wire.Spec{Argv: []string{"/bin/sleep", "1000"}}
-	send(t, c, wire.Open, 1, wire.OpenRecord{ID: "s", Hash: spec.Hash(), Spec: &spec})
-	x := <-starting
+	s, x, answers, end := hanging(t)
 	end()
 	close(answers)
 	<-x.started
