@@ -24,8 +24,8 @@ func answer(text string) http.Handler {
 	})
 }
 
-// TestTop checks that the GPUs of jobs are those that their pods hold on nodes, as in the table of nodes. Values
-// that are not measured are not shown as 0.
+// TestTop checks that a job's GPUs include those of pods that do not run yet, as the table of nodes does. A value
+// without a measurement is not shown as 0.
 func TestTop(t *testing.T) {
 	job := &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Name: "talk", Namespace: "ns"}}
 	job.Status.Phase = v1alpha1.PhaseRunning

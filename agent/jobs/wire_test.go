@@ -143,8 +143,8 @@ func TestTalkingPod(t *testing.T) {
 	require.Equal(t, []string{"first", "line 1", "line 2"}, got)
 }
 
-// TestFollowingALauncherListsNoWorkers checks that the pods that are listed again and again are those that may
-// have the selected log: a job can have 10,000 others.
+// TestFollowingALauncherListsNoWorkers checks that following a launcher's log lists only the launcher's pod. A job
+// can have 10,000 workers.
 func TestFollowingALauncherListsNoWorkers(t *testing.T) {
 	job := &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Name: "talk", Namespace: "ns"}}
 	job.Spec.Launcher = &v1alpha1.Launcher{}

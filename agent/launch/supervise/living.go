@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Living finds out which ranks of an mpirun still run, before a rule says that one of them prints
-// nothing: the launcher does not learn of each rank that ends. A nil Living does nothing.
+// Living asks which ranks of an mpirun still run before a rule reports a silent rank. The launcher
+// is not told of each rank that ends. A nil Living does nothing.
 type Living struct {
 	spawn  func(func())
 	ranks  func(ctx context.Context) (alive []int, whole bool)

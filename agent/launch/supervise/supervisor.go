@@ -66,7 +66,7 @@ type Supervisor struct {
 	record     *record.Log
 	pods       <-chan rendezvous.Snapshot // nil without a cluster
 	signals    <-chan os.Signal
-	started    []rendezvous.Worker // that take part, including those that are leaving
+	started    []rendezvous.Worker // participants, including workers that are leaving
 	last       rendezvous.Snapshot
 	trouble    func(sentence string)
 	byHand     func(worker, command string) string
