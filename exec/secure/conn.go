@@ -27,9 +27,6 @@ const (
 // No later byte of the connection can be trusted.
 var ErrRecord = errors.New("record is not authentic")
 
-// buffers holds buffers for records, which connections borrow while they need more than smallSize.
-var buffers = sync.Pool{New: func() any { return new([frameSize]byte) }}
-
 // Conn is a connection whose records are sealed: a net.Conn over another one. One goroutine may read
 // while another writes, and any goroutine may call Close. Deadlines are those of the connection
 // below. A read that reached its deadline can be repeated. After an error of Write, the connection
@@ -40,12 +37,12 @@ type Conn struct {
 
 	reading sync.Mutex
 	in      *noise.CipherState
-	inErr   error            // ErrRecord: the connection cannot be read any more
-	small   [smallSize]byte  // what was read and does not need more
-	big     *[frameSize]byte // the same, if it does; nil: small
-	have    int              // bytes in small or big, beginning with a header
-	plain   []byte           // what is opened and not delivered; in small or big
-	taken   int              // bytes of the record that plain belongs to
+	inErr   error           // ErrRecord: the connection cannot be read any more
+	small   [smallSize]byte // what was read and does not need more
+	big     *buffer         // the same, if it does; nil: small
+	have    int             // bytes in small or big, beginning with a header
+	plain   []byte          // what is opened and not delivered; in small or big
+	taken   int             // bytes of the record that plain belongs to
 	writing sync.Mutex
 	out     *noise.CipherState
 	outErr  error // the connection cannot be written to any more
@@ -94,7 +91,7 @@ func (c *Conn) confirmed() error {
 // buffer returns the whole current buffer.
 func (c *Conn) buffer() []byte {
 	if c.big != nil {
-		return c.big[:]
+		return c.big.bytes
 	}
 	return c.small[:]
 }
@@ -146,11 +143,15 @@ func (c *Conn) openHeld(whole int) error {
 
 // grow borrows a larger buffer unless the current one holds a record of that size.
 func (c *Conn) grow(whole int) {
-	if c.big != nil || whole <= smallSize {
+	if whole <= len(c.buffer()) {
 		return
 	}
-	c.big = buffers.Get().(*[frameSize]byte)
-	copy(c.big[:], c.small[:c.have])
+	larger := borrow(whole)
+	copy(larger.bytes, c.buffer()[:c.have])
+	if c.big != nil {
+		c.big.giveBack()
+	}
+	c.big = larger
 }
 
 // drop removes the record that was delivered from the buffer, and gives the larger buffer back if
@@ -161,7 +162,7 @@ func (c *Conn) drop() {
 	c.have, c.taken, c.plain = len(rest), 0, nil
 	if c.big != nil && len(rest) <= smallSize {
 		copy(c.small[:], rest)
-		buffers.Put(c.big)
+		c.big.giveBack()
 		c.big = nil
 		return
 	}
@@ -194,10 +195,10 @@ func (c *Conn) seal(p []byte) error {
 	if c.outErr != nil {
 		return c.outErr
 	}
-	b := buffers.Get().(*[frameSize]byte)
-	defer buffers.Put(b)
-	binary.BigEndian.PutUint16(b[:], uint16(len(p)+tagSize))
-	sealed, err := c.out.Encrypt(b[:headerSize], nil, p)
+	b := borrow(headerSize + len(p) + tagSize)
+	defer b.giveBack()
+	binary.BigEndian.PutUint16(b.bytes, uint16(len(p)+tagSize))
+	sealed, err := c.out.Encrypt(b.bytes[:headerSize], nil, p)
 	if err == nil {
 		_, err = c.Conn.Write(sealed)
 	}
