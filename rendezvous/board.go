@@ -109,7 +109,7 @@ func (b *Board) SetPods(s Snapshot) {
 // made smaller, and that pod will be deleted. Pods that can no longer become workers yield to
 // others.
 func (b *Board) choose(ranked []Worker) {
-	b.ranked, b.surplus = nil, nil
+	b.ranked, b.surplus = make([]Worker, 0, min(max(b.want, 0), len(ranked))), nil
 	var over []Worker
 	for _, w := range ranked {
 		switch {

@@ -61,6 +61,15 @@ func (t *Trunk) Dial(ctx context.Context, address string) (net.Conn, error) {
 // laneEnd is the launcher's end of a lane.
 type laneEnd struct{ *yamux.Stream }
 
+// Read implements net.Conn. A lane without bytes needs no buffer: of thousands of links, most are silent.
+func (l laneEnd) Read(p []byte) (int, error) {
+	n, err := l.Stream.Read(p)
+	if n < len(p) {
+		l.Shrink()
+	}
+	return n, err
+}
+
 // Close implements net.Conn. It ends a Read, which yamux would let wait for the end that the relay
 // sends: a relay that has fallen silent sends none.
 func (l laneEnd) Close() error {

@@ -123,13 +123,14 @@ func (l *Links) remove(m *held) {
 // open opens a link. The caller holds mu. It is separate from Follow so that Follow allocates
 // nothing if the link exists.
 func (l *Links) open(ctx context.Context, w rendezvous.Worker) {
+	name := w.Name // see Network.Dialer
 	l.add(ctx, w, func(note func(link.State)) *link.Link {
 		return link.New(link.Config{
-			Worker: w.Name, Dialer: l.ways.Dialer(w), Gate: l.gate, Turns: l.turns, Hello: l.helloTo(w), Lease: l.lease,
+			Worker: name, Dialer: l.ways.Dialer(w), Gate: l.gate, Turns: l.turns, Hello: l.helloTo(w), Lease: l.lease,
 			PingEvery: pingEvery(l.lease), ParkAfter: l.parkAfter(),
 			Log:      l.log,
 			OnState:  note,
-			OnReport: func(rec wire.ReportRecord) { l.reported(w.Name, rec) },
+			OnReport: func(rec wire.ReportRecord) { l.reported(name, rec) },
 		})
 	})
 }

@@ -99,15 +99,16 @@ func (n *Network) Over(exec Dialers, gate *link.Gate, hello wire.HelloRecord, lo
 
 // Dialer implements Dialers.
 func (n *Network) Dialer(w rendezvous.Worker) link.Dialer {
+	name, ip := w.Name, w.IP // what refers to w would keep all of it, for each of thousands
 	return &either{
-		network: n.to(w.Name, w.UID, func() (string, error) {
-			if w.IP == "" {
+		network: n.to(name, w.UID, func() (string, error) {
+			if ip == "" {
 				return "", errors.New("the pod has no address yet")
 			}
-			return net.JoinHostPort(w.IP, strconv.Itoa(n.port)), nil
+			return net.JoinHostPort(ip, strconv.Itoa(n.port)), nil
 		}),
 		exec: n.exec.Dialer(w), gate: n.gate,
-		fell: func(why error) { n.note(w.Name, why) },
+		fell: func(why error) { n.note(name, why) },
 	}
 }
 

@@ -13,7 +13,7 @@ type Packed map[string]*wire.Packed
 // the others. The first users assignments are the user's and stay in rest, because the last one of
 // a name counts.
 func (k Packed) Apart(env []string, users int) (rest []string, apart []*wire.Packed, err error) {
-	rest = env[:users:users]
+	rest = append(make([]string, 0, len(env)), env[:users]...)
 	for _, a := range env[users:] {
 		if len(a) < longAssignment {
 			rest = append(rest, a)
