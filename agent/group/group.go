@@ -28,7 +28,7 @@ type Result struct {
 type Group struct {
 	cfg       Config
 	processes []*process
-	events    chan event
+	inbox     *inbox
 	signals   chan syscall.Signal
 	joining   chan joiner
 	leaving   chan departure
@@ -89,7 +89,7 @@ func New(cfg Config) *Group {
 	if cfg.Dial == nil {
 		cfg.Dial = dialTCP
 	}
-	g := &Group{cfg: cfg, events: make(chan event), signals: make(chan syscall.Signal, 16), grace: cfg.Grace,
+	g := &Group{cfg: cfg, inbox: newInbox(), signals: make(chan syscall.Signal, 16), grace: cfg.Grace,
 		joining: make(chan joiner), leaving: make(chan departure), gone: make(chan struct{}), pace: newPace()}
 	for _, p := range cfg.Processes {
 		g.processes = append(g.processes, &process{Process: p, err: &tail{to: p.Stderr}})
@@ -129,8 +129,8 @@ func (g *Group) Run(ctx context.Context) Result {
 	done := ctx.Done()
 	for g.phase != over {
 		select {
-		case e := <-g.events:
-			g.take(waiting, e)
+		case <-g.inbox.news:
+			g.takeAll(waiting)
 		case j := <-g.joining:
 			j.taken <- g.join(waiting, j.Process)
 		case d := <-g.leaving:
@@ -172,10 +172,10 @@ func (g *Group) start(waiting context.Context, i int) {
 	}
 	g.wg.Go(func() {
 		if err := g.await(waiting, p.Label, p.After); err != nil {
-			g.send(waiting, event{end: End{Process: i, Err: err, At: time.Now(), late: true}})
+			g.inbox.add(event{end: End{Process: i, Err: err, At: time.Now(), late: true}})
 			return
 		}
-		g.send(waiting, event{end: End{Process: i}, ready: true})
+		g.inbox.add(event{end: End{Process: i}, ready: true})
 	})
 }
 
@@ -201,7 +201,7 @@ func (g *Group) open(waiting context.Context, i int) {
 		if at := time.UnixMilli(exit.EndedMillis); exit.EndedMillis != 0 && err == nil && at.Before(end.At) { // else its clock is ahead
 			end.At = at
 		}
-		g.send(waiting, event{end: end})
+		g.inbox.add(event{end: end})
 	}
 	if !g.followLater(waiting, session, followed) {
 		g.wg.Go(followed)
@@ -231,25 +231,18 @@ func (g *Group) followLater(waiting context.Context, session Session, followed f
 	return true // waiting has ended
 }
 
-// send passes an event to Run, unless Run has returned.
-func (g *Group) send(waiting context.Context, e event) {
-	select {
-	case g.events <- e:
-	case <-waiting.Done():
+// takeAll handles the events that have come.
+func (g *Group) takeAll(waiting context.Context) {
+	for _, e := range g.inbox.takeAll() {
+		switch {
+		case g.processes[e.end.Process].ended: // it was given up, or will not be started
+		case e.ready:
+			g.pace.queue = append(g.pace.queue, e.end.Process)
+		default:
+			g.note(e.end)
+		}
 	}
-}
-
-// take handles an event.
-func (g *Group) take(waiting context.Context, e event) {
-	switch {
-	case g.processes[e.end.Process].ended: // it was given up, or will not be started
-		return
-	case e.ready:
-		g.pace.queue = append(g.pace.queue, e.end.Process)
-		g.proceed(waiting)
-	default:
-		g.note(e.end)
-	}
+	g.proceed(waiting)
 	g.look()
 }
 

@@ -150,12 +150,17 @@ func (s *Session) finish() {
 	}
 	var writers sync.WaitGroup
 	for _, stream := range []uint8{wire.Stdout, wire.Stderr} {
-		writers.Go(func() {
+		in, w := s.output(stream)
+		write := func() {
 			s.writing[stream].Lock()
 			defer s.writing[stream].Unlock()
-			in, w := s.output(stream)
 			s.wrote(stream, in.Run(w))
-		})
+		}
+		if in.Finished() {
+			write() // does not wait, and of thousands that end at once, most have nothing to write
+			continue
+		}
+		writers.Go(write)
 	}
 	writers.Wait()
 	s.reader.Wait()
