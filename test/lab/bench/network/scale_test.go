@@ -93,9 +93,17 @@ func TestRestart(t *testing.T) {
 	sizes(t, func(t *testing.T, n int) {
 		w := newWorld(t, n)
 		begun := map[string]int{}
-		var failed, last time.Time
+		var failed, told, first, last time.Time
 		script := `echo "begun $MUSTER_ATTEMPT"; while read x; do case $x.$MUSTER_ATTEMPT.$RANK in fail.0.7) echo fails; exit 1;; end.*) exit;; esac; done`
+		w.heard = func(line string) {
+			if strings.HasPrefix(line, "agent: attempt 2 of 2") {
+				told = time.Now()
+			}
+		}
 		o := w.run(w.hears(script), func(o *outcome, line string, at time.Time) {
+			if begun["1"] == 0 && strings.HasSuffix(line, "begun 1") {
+				first = at
+			}
 			for _, attempt := range []string{"0", "1"} {
 				if strings.HasSuffix(line, "begun "+attempt) {
 					begun[attempt]++
@@ -113,8 +121,8 @@ func TestRestart(t *testing.T) {
 				w.say("end")
 			}
 		}, "--max-restarts=1", "--restart-on=+1")
-		t.Logf("%d workers: %.2f s from a rank's failure to the last first line of the next attempt; launcher: %.0f MB then, %.0f MB at most, %.1f s of CPU",
-			n, last.Sub(failed).Seconds(), float64(o.then)/megabyte, float64(o.most)/megabyte, o.cpu.Seconds())
+		t.Logf("%d workers: %.2f s from a rank's failure to the last first line of the next attempt, of it %.2f s until the attempt, %.2f s until its first line; launcher: %.0f MB then, %.0f MB at most, %.1f s of CPU",
+			n, last.Sub(failed).Seconds(), told.Sub(failed).Seconds(), first.Sub(told).Seconds(), float64(o.then)/megabyte, float64(o.most)/megabyte, o.cpu.Seconds())
 		require.Zero(t, o.code)
 		require.Equal(t, n, begun["1"])
 		w.over()
