@@ -5,6 +5,7 @@
 //	writer.go   what a run writes
 //	file.go     one file of output, which notes when it was written
 //	earlier.go  moves the files of an earlier run out of the way
+//	lock.go     lets one launcher at a time do that
 //	index.go    reads the index
 //	lines.go    reads lines of output, by rank, time and attempt
 //

@@ -34,8 +34,14 @@ type earlier struct {
 }
 
 // setAside moves the files of an earlier run in dir into a directory below it. The index moves last, so that the next
-// run completes a move that was cut short. It repeats that if another run has begun in dir meanwhile.
+// run completes a move that was cut short. On a file system without locks, another run may begin in dir meanwhile.
+// Then it repeats the move.
 func setAside(dir string) error {
+	release, err := lockEarlier(dir)
+	if err != nil || release == nil {
+		return err
+	}
+	defer release()
 	for last := ""; ; {
 		e, err := earlierRun(dir)
 		if err != nil || e.name == "" {

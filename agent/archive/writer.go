@@ -35,6 +35,8 @@ type Writer struct {
 	aside string       // name of the directory to which a later run moves the files
 	files atomic.Int64 // number of files that are open
 
+	opening sync.Mutex // held with the lock of the index, which this process could take twice
+
 	mu      sync.Mutex
 	index   *os.File
 	attempt int
@@ -138,9 +140,14 @@ func (w *Writer) Streams(p Process) (stdout, stderr io.WriteCloser, err error) {
 	return out, complaints, nil
 }
 
-// open opens a file of this run for appending, and returns its size. It repeats that if a later run has moved this
-// one meanwhile.
+// open opens a file of this run for appending, and returns its size. The lock keeps a later run from moving this one
+// meanwhile. On a file system without locks, open repeats that if it was moved.
 func (w *Writer) open(name string) (*file, int64, error) {
+	w.opening.Lock()
+	defer w.opening.Unlock()
+	if lock(w.index) {
+		defer unlock(w.index)
+	}
 	for {
 		dir := w.current()
 		f, size, err := w.openIn(dir, name)
