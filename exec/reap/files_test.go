@@ -3,9 +3,14 @@
 package reap
 
 import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -23,7 +28,9 @@ func TestAFileThatHangsDelaysOnlyItsStart(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "true"), program, 0o755))
 	script := filepath.Join(dir, "script")
 	require.NoError(t, os.WriteFile(script, []byte("#! "+filepath.Join(dir, "true")+" -x\n"), 0o755))
+	loaded, loader := withLoader(t, dir)
 	for name, s := range map[string]Spec{
+		"loader":           {Path: loaded},
 		"program":          {Path: filepath.Join(dir, "true")},
 		"relative program": {Path: "./true", Dir: dir},
 		"interpreter":      {Path: script},
@@ -32,7 +39,11 @@ func TestAFileThatHangsDelaysOnlyItsStart(t *testing.T) {
 			r := running(t)
 			other, err := r.Start(Spec{Path: "/bin/sleep", Argv: []string{"sleep", "1000"}})
 			require.NoError(t, err)
-			fd, err := unix.Open(filepath.Join(dir, "true"), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+			hangs := filepath.Join(dir, "true")
+			if s.Path == loaded {
+				hangs = loader
+			}
+			fd, err := unix.Open(hangs, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 			require.NoError(t, err)
 			defer unix.Close(fd)
 			if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
@@ -65,19 +76,50 @@ func TestAFileThatHangsDelaysOnlyItsStart(t *testing.T) {
 	}
 }
 
+// withLoader writes a copy of true with a copy of its loader.
+func withLoader(t *testing.T, dir string) (program, loader string) {
+	file, err := elf.Open("/bin/true")
+	require.NoError(t, err)
+	defer file.Close()
+	at := slices.IndexFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
+	require.GreaterOrEqual(t, at, 0)
+	path, err := io.ReadAll(file.Progs[at].Open())
+	require.NoError(t, err)
+	text, err := os.ReadFile(string(bytes.TrimRight(path, "\x00")))
+	require.NoError(t, err)
+	loader = filepath.Join(dir, "loader")
+	require.NoError(t, os.WriteFile(loader, text, 0o755))
+
+	text, err = os.ReadFile("/bin/true")
+	require.NoError(t, err)
+	header := text[int(binary.NativeEndian.Uint64(text[elfHeaders:]))+at*segment:]
+	binary.NativeEndian.PutUint64(header[segmentOffset:], uint64(len(text)))
+	binary.NativeEndian.PutUint64(header[segmentLength:], uint64(len(loader)+1))
+	program = filepath.Join(dir, "loaded")
+	require.NoError(t, os.WriteFile(program, append(text, loader+"\x00"...), 0o755))
+	return program, loader
+}
+
 // TestInterpreter checks which program execve runs for a script.
 func TestInterpreter(t *testing.T) {
 	dir := t.TempDir()
+	loaded, own := withLoader(t, dir)
+	require.Equal(t, own, interpreter(loaded))
+	text, err := os.ReadFile(loaded)
+	require.NoError(t, err)
 	for text, want := range map[string]string{
-		"#!/bin/sh\n":            "/bin/sh",
-		"#! \t/bin/sh -e\nexit":  "/bin/sh",
-		"#!/bin/sh":              "/bin/sh",
-		"#!\n/bin/sh":            "",
-		"":                       "",
-		"#":                      "",
-		"\x7fELF":                "",
-		"# ! /bin/sh":            "",
-		"#!relative/interpreter": "relative/interpreter",
+		string(text[:elfHeader]):   "", // cut short
+		string(text[:elfHeader-1]): "",
+		string(text[:4000]):        "", // without the path at its end
+		"#!/bin/sh\n":              "/bin/sh",
+		"#! \t/bin/sh -e\nexit":    "/bin/sh",
+		"#!/bin/sh":                "/bin/sh",
+		"#!\n/bin/sh":              "",
+		"":                         "",
+		"#":                        "",
+		"\x7fELF":                  "",
+		"# ! /bin/sh":              "",
+		"#!relative/interpreter":   "relative/interpreter",
 	} {
 		path := filepath.Join(dir, "script")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o755))
