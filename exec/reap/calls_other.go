@@ -3,4 +3,4 @@
 package reap
 
 // ownCalls are further calls that only this architecture has.
-var ownCalls map[int]string
+var ownCalls []call

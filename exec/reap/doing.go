@@ -138,9 +138,11 @@ func nameOf(number int) string {
 	if number < 0 {
 		return ""
 	}
-	for _, known := range []map[int]string{calls, ownCalls} {
-		if name, ok := known[number]; ok {
-			return name
+	for _, known := range [...][]call{calls, ownCalls} {
+		for _, c := range known {
+			if c.number == number {
+				return c.name
+			}
 		}
 	}
 	return "syscall " + strconv.Itoa(number)

@@ -149,7 +149,7 @@ func (a *asking) launched(i int) (picks []int) {
 // worth says how likely a launcher's child is a rank; 0 means that it is none.
 func (a *asking) worth(k int) int {
 	switch {
-	case remote[a.all[k].Comm] || a.kinds[k] == tracker || a.calls(k):
+	case slices.Contains(remote, a.all[k].Comm) || a.kinds[k] == tracker || a.calls(k):
 		return 0
 	case a.kinds[k] == launcher || a.numbers[k].some() && a.kinds[k] != pooled:
 		return 3
@@ -163,7 +163,7 @@ func (a *asking) worth(k int) int {
 // multiprocessing process for each ssh.
 func (a *asking) calls(k int) bool {
 	below := a.unwrap(k)
-	return a.kinds[k] == pooled && len(below) > 0 && !slices.ContainsFunc(below, func(i int) bool { return !remote[a.all[i].Comm] })
+	return a.kinds[k] == pooled && len(below) > 0 && !slices.ContainsFunc(below, func(i int) bool { return !slices.Contains(remote, a.all[i].Comm) })
 }
 
 // launches reports whether an unknown program starts ranks: its children have different numbers, or
@@ -204,7 +204,7 @@ func (a *asking) wrapped(i int) []int {
 	}
 	var picks []int
 	for _, k := range kids {
-		if !remote[a.all[k].Comm] {
+		if !slices.Contains(remote, a.all[k].Comm) {
 			picks = append(picks, a.visit(k)...)
 		}
 	}

@@ -53,7 +53,7 @@ func (s *stop) held(alive []Proc) map[identity]bool {
 	}
 	var buf bytes.Buffer
 	for _, p := range alive {
-		if _, is := held[p.identity()]; !is && !remote[p.Comm] && !s.spared(p) && answerOf(p, syscall.SIGTERM, &buf) != ignores {
+		if _, is := held[p.identity()]; !is && !slices.Contains(remote, p.Comm) && !s.spared(p) && answerOf(p, syscall.SIGTERM, &buf) != ignores {
 			return held
 		}
 	}

@@ -5,6 +5,7 @@ package reap
 import (
 	"bytes"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,31 +23,34 @@ const (
 	tracker              // a multiprocessing tracker, which ends after its program
 )
 
-var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "ash": true, "busybox": true, "zsh": true, "ksh": true, "mksh": true}
+// The tables of this package are slices. Maps would be built at the start of each process of this
+// program, and a waiting stub would keep them in memory.
+
+var shells = []string{"sh", "bash", "dash", "ash", "busybox", "zsh", "ksh", "mksh"}
 
 // wrappers are programs that stay while another runs, or that execve has not replaced yet.
-var wrappers = map[string]bool{"timeout": true, "tini": true, "tini-static": true, "dumb-init": true, "catatonit": true, "nice": true, "ionice": true,
-	"chrt": true, "numactl": true, "taskset": true, "env": true, "stdbuf": true, "nohup": true, "setsid": true, "time": true, "sudo": true, "su": true,
-	"gosu": true, "setpriv": true, "unshare": true, "chroot": true, "strace": true, "script": true, "uv": true}
+var wrappers = []string{"timeout", "tini", "tini-static", "dumb-init", "catatonit", "nice", "ionice",
+	"chrt", "numactl", "taskset", "env", "stdbuf", "nohup", "setsid", "time", "sudo", "su",
+	"gosu", "setpriv", "unshare", "chroot", "strace", "script", "uv"}
 
 // launchers are commands and modules, complete or as shortened by the kernel (15 bytes).
-var launchers = map[string]bool{"orted": true, "prted": true, "prte": true, "prterun": true, "prun": true, "orterun": true, "mpirun": true, "mpiexec": true,
-	"mpirun_rsh": true, "mpispawn": true, "hydra_pmi_proxy": true, "hydra_bstrap_pr": true, "pmi_proxy": true,
-	"torchrun": true, "pt_elastic": true, "accelerate": true, "deepspeed": true, "horovodrun": true, "ray": true, "raylet": true, "gcs_server": true,
-	"torch.distributed.run": true, "torch.distributed.launch": true, "torch.distributed.launcher": true, "accelerate.commands.launch": true,
-	"accelerate.commands.accelerate_cli": true, "deepspeed.launcher.launch": true, "deepspeed.launcher.runner": true, "horovod.runner.launch": true}
+var launchers = []string{"orted", "prted", "prte", "prterun", "prun", "orterun", "mpirun", "mpiexec",
+	"mpirun_rsh", "mpispawn", "hydra_pmi_proxy", "hydra_bstrap_pr", "pmi_proxy",
+	"torchrun", "pt_elastic", "accelerate", "deepspeed", "horovodrun", "ray", "raylet", "gcs_server",
+	"torch.distributed.run", "torch.distributed.launch", "torch.distributed.launcher", "accelerate.commands.launch",
+	"accelerate.commands.accelerate_cli", "deepspeed.launcher.launch", "deepspeed.launcher.runner", "horovod.runner.launch"}
 
 // remote are commands with which a launcher reaches other machines.
-var remote = map[string]bool{"agent": true, "ssh": true, "rsh": true, "pdsh": true, "kubexec.sh": true}
+var remote = []string{"agent", "ssh", "rsh", "pdsh", "kubexec.sh"}
 
 func kindOf(p Proc, argv func(Proc) []string) kind {
 	stem, _, _ := strings.Cut(p.Comm, ".") // mpirun.openmpi, mpiexec.mpich
 	switch {
-	case launchers[p.Comm], launchers[stem]:
+	case slices.Contains(launchers, p.Comm), slices.Contains(launchers, stem):
 		return launcher
-	case shells[p.Comm]:
+	case slices.Contains(shells, p.Comm):
 		return shell
-	case wrappers[p.Comm]:
+	case slices.Contains(wrappers, p.Comm):
 		return wrapper
 	}
 	words := argv(p)
@@ -55,7 +59,7 @@ func kindOf(p Proc, argv func(Proc) []string) kind {
 	}
 	// A script has the name of its file, and its interpreter is the first word.
 	switch interpreter := path.Base(words[0]); {
-	case shells[interpreter]:
+	case slices.Contains(shells, interpreter):
 		return shell
 	case strings.HasPrefix(interpreter, "python"), strings.HasPrefix(interpreter, "pypy"):
 		return pythonKind(words[1:])
@@ -92,7 +96,7 @@ func pythonKind(argv []string) kind {
 }
 
 func launcherOr(name string, other kind) kind {
-	if launchers[name] {
+	if slices.Contains(launchers, name) {
 		return launcher
 	}
 	return other

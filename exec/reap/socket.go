@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,9 +15,9 @@ import (
 )
 
 // socketCalls are system calls whose first argument is the descriptor for which they wait.
-var socketCalls = map[int]bool{
-	unix.SYS_READ: true, unix.SYS_WRITE: true, unix.SYS_READV: true, unix.SYS_WRITEV: true, unix.SYS_CONNECT: true,
-	unix.SYS_RECVFROM: true, unix.SYS_RECVMSG: true, unix.SYS_RECVMMSG: true, unix.SYS_SENDTO: true, unix.SYS_SENDMSG: true, unix.SYS_SENDMMSG: true,
+var socketCalls = []int{
+	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_CONNECT,
+	unix.SYS_RECVFROM, unix.SYS_RECVMSG, unix.SYS_RECVMMSG, unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG,
 }
 
 // TCP socket states in /proc/PID/net/tcp (include/net/tcp_states.h).
@@ -39,7 +40,7 @@ type Peer struct {
 func peerOf(base string, call []byte) Peer {
 	fields := strings.Fields(string(call))
 	number := parseCall(call)
-	if len(fields) < 2 || !socketCalls[number] {
+	if len(fields) < 2 || !slices.Contains(socketCalls, number) {
 		return Peer{}
 	}
 	fd, err := strconv.ParseUint(fields[1], 0, 31)
