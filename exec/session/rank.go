@@ -4,7 +4,9 @@ package session
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"syscall"
@@ -124,8 +126,11 @@ const (
 )
 
 // zombieOf returns the exit status of a process that has ended and that its parent has not
-// collected yet. A shell above a daemon may be slow to do so.
+// collected yet. A shell above a daemon may be slow to do so. zombieOf does not know the status of
+// another user's process, such as one below sudo: without the capability for ptrace, the kernel shows
+// 0 in its place.
 func zombieOf(key being) (st reap.Status, ok bool) {
+	_, hidden := os.Readlink(fmt.Sprintf("/proc/%d/exe", key.pid)) // it needs the same right
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", key.pid))
 	if err != nil {
 		return st, false
@@ -136,6 +141,9 @@ func zombieOf(key being) (st reap.Status, ok bool) {
 	}
 	code, err := strconv.ParseUint(string(fields[statExit]), 10, 32)
 	if err != nil {
+		return st, false
+	}
+	if code == 0 && errors.Is(hidden, fs.ErrPermission) {
 		return st, false
 	}
 	return reap.StatusOf(syscall.WaitStatus(code)), true
