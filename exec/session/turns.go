@@ -12,8 +12,10 @@ import (
 // When a rank has died, its launcher kills the others some microseconds later. The observer reports
 // ends in the kernel's order, so that the first one is the cause.
 const (
-	// endPause is how long a parent has to collect a process before we look again.
-	endPause = 100 * time.Microsecond
+	// endPause is how long a parent has to collect a process before we look again. Later pauses are
+	// longer, up to longestEndPause.
+	endPause        = 100 * time.Microsecond
+	longestEndPause = 10 * time.Millisecond
 	// turnTime is how long an end waits for earlier ones that cannot be reported yet.
 	turnTime = 50 * time.Millisecond
 	// turnsTime is the longest wait for the kernel to report the ends of processes.
@@ -29,8 +31,8 @@ func (o *observer) awaitEnd(key being, w *watched) {
 		o.turn++
 		w.turn.Store(o.turn)
 		o.srv.wg.Go(func() {
-			for !o.endSeen(key, w) {
-				time.Sleep(endPause) // it is ending, and its parent is about to collect it
+			for pause := endPause; !o.endSeen(key, w); pause = min(2*pause, longestEndPause) {
+				time.Sleep(pause) // its parent is about to collect it, unless that is stopped
 			}
 		})
 	})
