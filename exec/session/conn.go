@@ -172,6 +172,21 @@ func (c *conn) record(t wire.Type, channel uint32, v any) {
 	c.push(f)
 }
 
+// removeLocked removes a session from the connection. The caller holds srv.mu.
+func (c *conn) removeLocked(x *session) {
+	// x.channel may be from an earlier connection, and belong to another session here.
+	if c.channels[x.channel] == x {
+		delete(c.channels, x.channel)
+	}
+	order := make([]*session, 0, len(c.order))
+	for _, o := range c.order {
+		if o != x {
+			order = append(order, o)
+		}
+	}
+	c.order = order
+}
+
 // partTime is how long the launcher may take to close the connection after ENDED.
 const partTime = 2 * time.Second
 

@@ -156,6 +156,9 @@ func (s *Server) open(c *conn, channel uint32, rec wire.OpenRecord) error {
 		c.record(wire.Opened, channel, answer)
 		return err
 	}
+	if x.conn.Load() == c {
+		c.removeLocked(x) // the launcher opens it again, perhaps on another channel
+	}
 	x.conn.Store(c)
 	x.channel, x.stdinAcked = channel, 0
 	c.channels[channel] = x
@@ -285,17 +288,7 @@ func (s *Server) forget(c *conn, id string) error {
 		return nil
 	}
 	lasts, grace := x.lasts(), s.graceLocked()
-	// x.channel may be from an earlier connection, and belong to another session here.
-	if c.channels[x.channel] == x {
-		delete(c.channels, x.channel)
-	}
-	order := make([]*session, 0, len(c.order))
-	for _, o := range c.order {
-		if o != x {
-			order = append(order, o)
-		}
-	}
-	c.order = order
+	c.removeLocked(x)
 	x.conn.Store(nil)
 	x.forgotten = true
 	x.discardLocked()
