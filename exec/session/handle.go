@@ -134,7 +134,7 @@ func (s *Server) handleStream(c *conn, f wire.Frame) error {
 	case wire.Control:
 		var rec wire.ControlRecord
 		if err = f.Decode(&rec); err == nil {
-			s.control(x, rec)
+			err = s.control(x, rec)
 		}
 	}
 	if err != nil {
@@ -228,13 +228,19 @@ func (s *Server) find(c *conn, rec wire.OpenRecord) (*session, wire.OpenedRecord
 	return x, wire.OpenedRecord{Created: true}, nil
 }
 
+// mostOrders limits the controls that wait for the start of a process, which may hang.
+const mostOrders = 1 << 12
+
 // control passes a new signal or stop to the session. obey carries it out in order, once the
 // process has started.
-func (s *Server) control(x *session, rec wire.ControlRecord) {
+func (s *Server) control(x *session, rec wire.ControlRecord) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if rec.Seq <= x.control {
-		return
+		return nil
+	}
+	if len(x.orders) >= mostOrders {
+		return errors.New("too many controls wait for its start")
 	}
 	x.control = rec.Seq
 	if rec.Stop && x.reason == "" && x.lasts() && !x.over() {
@@ -245,6 +251,7 @@ func (s *Server) control(x *session, rec wire.ControlRecord) {
 	case x.ordered <- struct{}{}:
 	default:
 	}
+	return nil
 }
 
 // obey carries out the session's controls until it is dropped.
