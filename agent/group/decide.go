@@ -107,6 +107,18 @@ func (g *Group) Failed() bool {
 	return !slices.ContainsFunc(g.processes, func(p *process) bool { return !p.ended && p.Part != framework.Serves })
 }
 
+// fatal returns the failures that may have caused the group's. With Any the group survives single
+// failures, so only a failed server counts. Without one, failures that the others outlived do not.
+func (g *Group) fatal() []End {
+	if !g.cfg.Any {
+		return g.failures
+	}
+	if servers := slices.DeleteFunc(slices.Clone(g.failures), func(e End) bool { return g.processes[e.Process].Part != framework.Serves }); len(servers) > 0 {
+		return servers
+	}
+	return notOutlived(g.failures)
+}
+
 // ended reports whether every process up to that tier has ended.
 func (g *Group) ended(tier int) bool {
 	for _, p := range g.processes {
@@ -133,7 +145,7 @@ const mostBeside = 16
 
 // conclude determines the cause and stops the other processes.
 func (g *Group) conclude() {
-	first := cause(g.failures)
+	first := cause(g.fatal())
 	c := g.failure(first)
 	for _, e := range g.failures {
 		if e.Process != first.Process && len(c.Beside) < mostBeside {

@@ -98,6 +98,22 @@ func cause(failures []End) End {
 	return slices.MinFunc(near, func(a, b End) int { return cmp.Compare(a.aftermath(), b.aftermath()) })
 }
 
+// outlivedAfter is how long a process may take to fail because it has lost a peer. By default,
+// torchrun and NCCL wait 10 minutes for one.
+const outlivedAfter = 15 * time.Minute
+
+// notOutlived returns the failures after the last pause of outlivedAfter, in time.
+func notOutlived(failures []End) []End {
+	list := slices.Clone(failures)
+	slices.SortStableFunc(list, func(a, b End) int { return a.At.Compare(b.At) })
+	for i := len(list) - 1; i > 0; i-- {
+		if list[i].At.Sub(list[i-1].At) > outlivedAfter {
+			return list[i:]
+		}
+	}
+	return list
+}
+
 // aftermath returns a lower number for an end that is more likely a cause. A lost worker or a
 // missing command never follows from the end of a peer. Neither does a crash or a KILL, though a
 // busy machine may collect its exit code later. An exit code may follow from one. A process that
