@@ -65,8 +65,9 @@ func (r *runner) hold(ctx context.Context) (release func()) {
 		r.endExport()
 		stopReaper()
 		reaper.Wait()
+		signal.Stop(r.signals) // nothing runs any more, so a signal may end us while nothing reads stderr
+		r.voice.Finish(ctx)
 		signal.Stop(broken)
-		signal.Stop(r.signals)
 	}
 }
 

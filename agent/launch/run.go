@@ -151,8 +151,8 @@ type pool interface {
 // Run runs `agent run`. The code is the process's exit code. An error is a *failure.Failure with
 // the same code; it says why the command was not run or not judged. The verdict has already been
 // printed.
-func Run(ctx context.Context, cfg config.Config, parts Parts, streams console.Streams, log *slog.Logger) (int, error) {
-	err := cfg.Validate()
+func Run(ctx context.Context, cfg config.Config, parts Parts, streams console.Streams, log *slog.Logger) (code int, err error) {
+	err = cfg.Validate()
 	r := &runner{cfg: cfg, means: means{parts: parts, streams: streams, log: log, id: command.NewRunID(), voice: &console.Voice{Out: streams.Err, Quiet: cfg.Quiet, JSON: cfg.JSONLines()}, signals: make(chan os.Signal, 16), reaper: reap.New(), resizes: fleet.NewResizes()}, tally: tally.New(), warned: map[string]bool{}, absent: supervise.NewAbsent()}
 	r.membership = parts.members(r)
 	if err == nil && cfg.DryRun {
@@ -167,7 +167,11 @@ func Run(ctx context.Context, cfg config.Config, parts Parts, streams console.St
 		r.rules, err = cfg.Rules()
 	}
 	if err == nil {
-		defer r.hold(ctx)()
+		release := r.hold(ctx)
+		defer func() {
+			release()
+			code, _ = r.settleCode(code, "") // the last messages may have been lost
+		}()
 		err = r.run(ctx)
 	}
 	code, why := r.verdict.Code, r.verdict.Why

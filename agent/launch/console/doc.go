@@ -1,7 +1,7 @@
 // Package console prints everything that a launcher prints, and passes the output of the user's
 // command on to the user.
 //
-//	voice.go     messages for people, one whole line at a time
+//	voice.go     messages for people, one whole line at a time; backlog.go keeps those that nothing reads
 //	printer.go   the progress of the wait for workers
 //	logger.go    the debug log; sink.go drops lines that nothing reads
 //	tee.go       passes a command's output through the launcher
@@ -13,5 +13,6 @@
 //	input.go     standard input, which each attempt reads from its beginning
 //
 // Guarantees: the user's standard output has the bytes of the command and nothing else. A message
-// is one whole line. Nothing waits for the reader of a log.
+// is one whole line. Nothing waits for the reader of a log, or longer than a second for the reader of
+// a message.
 package console

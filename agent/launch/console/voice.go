@@ -1,10 +1,11 @@
 package console
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
-	"sync"
 
 	"github.com/musterhq/muster/agent/failure"
 )
@@ -17,12 +18,14 @@ type Streams struct {
 
 // Voice prints messages for people on stderr, one whole line at a time. Each message has the prefix
 // "agent: ". --quiet prints only warnings and hints. With --log-format=json each line is an object.
+//
+// If Out is a file that nothing reads, callers continue after unreadWait, and messages wait in memory.
 type Voice struct {
-	mu    sync.Mutex
 	Out   io.Writer
 	Quiet bool
 	JSON  bool
 	lost  Loss // errors of Out
+	queue backlog
 }
 
 // Say prints what happens, unless --quiet is given.
@@ -43,27 +46,24 @@ func (v *Voice) Hint(hint string) {
 }
 
 func (v *Voice) line(level, format string, args ...any) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if _, err := fmt.Fprintf(v.at(level), format+"\n", args...); err != nil {
-		v.lost.Note(Unwritable(Called(StandardError, err)))
-	}
+	v.queue.put(v.Out, v.text(level, format, args...), func(n int) []byte {
+		return v.text("warn", "agent: %s", fmt.Sprintf("%d messages were dropped here, because nothing read standard error", n))
+	}, func(err error) { v.lost.Note(Unwritable(Called(StandardError, err))) })
 }
 
 // Lost returns the first error of writing a line, or nil.
 func (v *Voice) Lost() error { return v.lost.Err() }
 
-// Write lets another printer share the lock of the lines.
-func (v *Voice) Write(p []byte) (int, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.at("info").Write(p)
-}
+// Finish waits until all messages are written, or until ctx ends. Then it gives up on their reader.
+func (v *Voice) Finish(ctx context.Context) { v.queue.finish(ctx) }
 
-// at returns the writer for lines of this level.
-func (v *Voice) at(level string) io.Writer {
+// text returns a line of this level.
+func (v *Voice) text(level, format string, args ...any) []byte {
+	var line bytes.Buffer
+	out := io.Writer(&line)
 	if v.JSON {
-		return failure.JSONLines{Out: v.Out, Level: level}
+		out = failure.JSONLines{Out: out, Level: level}
 	}
-	return v.Out
+	_, _ = fmt.Fprintf(out, format+"\n", args...) // a Buffer takes everything
+	return line.Bytes()
 }
