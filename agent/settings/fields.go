@@ -38,14 +38,14 @@ func Defaults(target any, verb Verb) {
 		if text == "" || field == nil {
 			continue
 		}
-		if err := set(field, text); err != nil {
+		if err := Set(field, text); err != nil {
 			panic(fmt.Sprintf("settings: default of %s: %v", s.Name, err))
 		}
 	}
 }
 
-// set parses text into the variable that field points to.
-func set(field any, text string) (err error) {
+// Set parses text into the variable that a pointer of Fields points to.
+func Set(field any, text string) (err error) {
 	switch p := field.(type) {
 	case *string:
 		*p = text
@@ -56,7 +56,7 @@ func set(field any, text string) (err error) {
 	case *bool:
 		*p, err = strconv.ParseBool(text)
 	default:
-		err = fmt.Errorf("a field of type %T has no default", field)
+		err = fmt.Errorf("a field of type %T takes no text", field)
 	}
 	return err
 }

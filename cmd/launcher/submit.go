@@ -14,7 +14,9 @@ import (
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/jobs"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/metrics"
 	"github.com/musterhq/muster/agent/outfile"
 	"github.com/musterhq/muster/agent/settings"
@@ -124,12 +126,8 @@ func launcherSettings(cmd *cobra.Command, r *submit.Request) (given []submit.Set
 }
 
 func (f *submitFlags) validate() error {
-	for _, s := range f.request.Run.Settings {
-		if s.Flag == "stacks" {
-			if err := failure.OneOf("--stacks", s.Value, "auto", "never"); err != nil {
-				return err
-			}
-		}
+	if err := validateLaunch(&f.request); err != nil {
+		return err
 	}
 	if err := failure.OneOf("--dry-run", f.dryRun, "", "client", "server", "none"); err != nil {
 		return err
@@ -156,6 +154,23 @@ func (f *submitFlags) validate() error {
 		}
 	}
 	return nil
+}
+
+// validateLaunch checks settings as the launcher will. Its own errors come when the cluster has given
+// nodes to the job.
+func validateLaunch(r *submit.Request) error {
+	c := config.Defaults()
+	c.Command, c.Framework, c.TopologyKeys = r.Command, framework.Spelled(r.Framework), r.Topology
+	if r.Run.Procs > 0 {
+		c.ProcsPerWorker, c.Origin = r.Run.Procs, map[string]string{"procs-per-worker": "flag"}
+	}
+	fields := settings.Fields(&c)
+	for _, s := range r.Run.Settings {
+		if err := settings.Set(fields[s.Flag], s.Value); err != nil {
+			return failure.Usage("agent run --help shows what it takes", "--%s=%s: %w", s.Flag, s.Value, err)
+		}
+	}
+	return c.ValidateValues()
 }
 
 func (f *submitFlags) run(ctx context.Context, streams Streams) error {

@@ -62,8 +62,8 @@ func (c Config) validateLaunch() error {
 			return failure.Usage("--env OMP_NUM_THREADS=4 sets one variable", "--env %q is not NAME=VALUE", kv)
 		}
 	}
-	if _, err := netip.ParsePrefix(c.Interface); strings.Contains(c.Interface, "/") && err != nil {
-		return failure.Usage("--interface=eth1, or --interface=10.1.0.0/16", "--interface=%s: %w", c.Interface, err)
+	if err := c.validateInterface(); err != nil {
+		return err
 	}
 	if err := c.validateRestarts(); err != nil {
 		return err
@@ -74,24 +74,40 @@ func (c Config) validateLaunch() error {
 	return c.validateOutput()
 }
 
+func (c Config) validateInterface() error {
+	if _, err := netip.ParsePrefix(c.Interface); strings.Contains(c.Interface, "/") && err != nil {
+		return failure.Usage("--interface=eth1, or --interface=10.1.0.0/16", "--interface=%s: %w", c.Interface, err)
+	}
+	return nil
+}
+
 func (c Config) validateOutput() error {
-	mode, err := c.OutputMode()
-	if err != nil {
-		hint := failure.Meant("--output=", c.Output, []string{"tag", "plain"}, "want tag, plain, dir=PATH or s3://BUCKET/PREFIX")
-		return failure.Usage(hint, "--output=%s: %w", c.Output, err)
-	}
-	if _, err := c.Shown(); err != nil {
-		return err
-	}
+	mode, err := c.validateFormat()
 	switch {
-	case len(c.Command) == 0 || !c.Auto() && c.Framework != launcherFramework:
-		return nil
-	case names.IsMPIRun(c.Command[0]):
+	case err != nil:
+		return err
+	case c.printsItself():
 		return c.ofMPIRun(mode)
-	case c.Detected() == "" && c.Compat == "":
+	case len(c.Command) > 0 && (c.Auto() || c.Framework == launcherFramework) && c.Detected() == "" && c.Compat == "":
 		return c.HereOnly()
 	}
 	return nil
+}
+
+// validateFormat checks --output and --only-ranks by themselves.
+func (c Config) validateFormat() (output.Mode, error) {
+	mode, err := c.OutputMode()
+	if err != nil {
+		hint := failure.Meant("--output=", c.Output, []string{"tag", "plain"}, "want tag, plain, dir=PATH or s3://BUCKET/PREFIX")
+		return mode, failure.Usage(hint, "--output=%s: %w", c.Output, err)
+	}
+	_, err = c.Shown()
+	return mode, err
+}
+
+// printsItself reports whether an mpirun starts the ranks and prints their output.
+func (c Config) printsItself() bool {
+	return len(c.Command) > 0 && (c.Auto() || c.Framework == launcherFramework) && names.IsMPIRun(c.Command[0])
 }
 
 // ofMPIRun returns an error for flags that only the program that starts the ranks could obey.

@@ -60,6 +60,21 @@ func (c Config) ValidateHosts() error {
 	return c.validateCluster()
 }
 
+// ValidateValues checks the settings that can be judged without the pods of the job, its workers and
+// the files in its image. It is for a caller that creates the launcher's pod.
+func (c Config) ValidateValues() error {
+	for _, check := range []func() error{c.validateTimes, c.validateWords, c.validateHang, c.validateTopology, c.validateInterface} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	mode, err := c.validateFormat()
+	if err == nil && c.printsItself() {
+		return c.ofMPIRun(mode)
+	}
+	return err
+}
+
 func (c Config) validateCommand() error {
 	example := "agent run --workers=4 --job=NAME -- mpirun ./program"
 	if c.IsFake() {

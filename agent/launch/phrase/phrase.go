@@ -3,10 +3,7 @@ package phrase
 import (
 	"fmt"
 	"strings"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // HowEnded says how a process ended. It distinguishes a signal from a code that looks like one:
@@ -86,12 +83,4 @@ func Brief(d time.Duration) string {
 		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
-}
-
-// SignalName returns "SIGTERM" for 15, and "signal 64" for a signal without a name.
-func SignalName(n int) string {
-	if name := unix.SignalName(syscall.Signal(n)); name != "" {
-		return name
-	}
-	return fmt.Sprintf("signal %d", n)
 }
