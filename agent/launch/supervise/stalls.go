@@ -4,6 +4,7 @@ package supervise
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -100,19 +101,19 @@ func (s *Supervisor) judge(now time.Time) (changed bool) {
 }
 
 func (s *Supervisor) onVerdict(v progress.Verdict) (changed bool) {
-	why := v.Sentence()
+	why, key := v.Sentence(), fmt.Sprint(v.Rule) // several rules may have one name
 	if v.Satisfied() {
 		s.voice.Say("%s", why)
-		s.complain(v.Rule.Name(), "")
-		s.recordMoving(v.Rule.Name(), why)
+		s.complain(key, "")
+		s.recordMoving(key, why)
 		return false
 	}
 	s.voice.Warn("%s", why)
-	s.recordStall(v.Rule.Name(), why, v.Quiet)
+	s.recordStall(key, why, v.Quiet)
 	if v.Kind == progress.Absent {
 		s.voice.Hint("if the program buffers its output, set PYTHONUNBUFFERED=1 or use stdbuf -oL; --first-within allows for a slow start")
 	}
-	s.complain(v.Rule.Name(), why)
+	s.complain(key, why)
 	s.Stalls = append(s.Stalls, report.Stall{Rule: v.Rule.Name(), Why: why, Rank: v.RankName(), Line: v.Line, Stopped: v.Rule.Stop && s.Hung == ""})
 	if !v.Rule.Stop || s.Hung != "" {
 		return false

@@ -294,3 +294,19 @@ func TestARankOfAnMPIRunHasEnded(t *testing.T) {
 		})
 	}
 }
+
+// TestTwoRulesWithOneExpression checks that one of them may still be broken when the other one is
+// satisfied again.
+func TestTwoRulesWithOneExpression(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, said := ruled(t, append(slices.Clone(every10s), progress.Word{Flag: "expect-by", Value: "rank"},
+			progress.Word{Flag: "expect", Value: `step (\d+)`}, progress.Word{Flag: "within", Value: "20s"})...)
+		s.waits(25 * time.Second)
+		require.Equal(t, 2, strings.Count(said.String(), "agent: no progress"), said.String())
+		said.Reset()
+		_, err := s.Progress.Hear(0, console.Nowhere()).Write([]byte("step 1\n"))
+		require.NoError(t, err)
+		s.waits(time.Second)
+		require.Regexp(t, "trouble: no progress on rank .*\n$", said.String(), "rank 1 has printed nothing")
+	})
+}
