@@ -167,7 +167,7 @@ func validateLaunch(r *submit.Request) error {
 	fields := settings.Fields(&c)
 	for _, s := range r.Run.Settings {
 		if err := settings.Set(fields[s.Flag], s.Value); err != nil {
-			return failure.Usage("agent run --help shows what it takes", "--%s=%s: %w", s.Flag, s.Value, err)
+			return fmt.Errorf("--%s=%s: %w", s.Flag, s.Value, err) // impossible: the flag has parsed it
 		}
 	}
 	return c.ValidateValues()
