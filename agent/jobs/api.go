@@ -55,8 +55,20 @@ func (a *API) Line(words string) string {
 	return line
 }
 
-// Open finds the cluster without connecting to it. Errors are failures with exit code 69.
+// checkNamespace rejects a word that would point a request at something else.
+func checkNamespace(namespace string) error {
+	if wrong := rest.IsValidPathSegmentName(namespace); len(wrong) > 0 {
+		return failure.Usage("kubectl get namespaces shows the names", "%q is not a namespace: it %s", namespace, wrong[0])
+	}
+	return nil
+}
+
+// Open finds the cluster without connecting to it. Errors are failures with exit code 69, or 64 for
+// a wrong namespace.
 func Open(w Where) (*API, error) {
+	if err := checkNamespace(w.Namespace); err != nil {
+		return nil, err
+	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = w.Kubeconfig
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: w.Context})
@@ -71,8 +83,8 @@ func Open(w Where) (*API, error) {
 	if w.Namespace != "" {
 		namespace = w.Namespace
 	}
-	if wrong := rest.IsValidPathSegmentName(namespace); len(wrong) > 0 {
-		return nil, failure.Usage("kubectl get namespaces shows the names", "%q is not a namespace: it %s", namespace, wrong[0])
+	if err := checkNamespace(namespace); err != nil {
+		return nil, err
 	}
 	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent = w.UserAgent

@@ -25,14 +25,27 @@ func jobsPath(namespace string) string {
 	return path + "/" + plural
 }
 
-// ofJob points a request at a job, or at its subresource sub. It rejects a name that would point the
-// request elsewhere: a DELETE without a name deletes all jobs of the namespace.
-func (a *API) ofJob(r *rest.Request, namespace, name string, sub ...string) (*rest.Request, error) {
-	if name == "" {
-		return nil, failure.Usage(a.Line("list")+" shows the jobs", "the job name is empty")
+// CheckNames rejects names that would point a request at something else than a job: a DELETE without
+// a name deletes all jobs of the namespace.
+func CheckNames(jobs ...string) error { return checkNames("agent list", jobs...) }
+
+// checkNames is CheckNames with the command line that lists the jobs.
+func checkNames(list string, jobs ...string) error {
+	for _, name := range jobs {
+		if name == "" {
+			return failure.Usage(list+" shows the jobs", "the job name is empty")
+		}
+		if wrong := rest.IsValidPathSegmentName(name); len(wrong) > 0 {
+			return failure.Usage(list+" shows the jobs: give a name alone, without its kind", "%q is not a job name: it %s", name, wrong[0])
+		}
 	}
-	if wrong := rest.IsValidPathSegmentName(name); len(wrong) > 0 {
-		return nil, failure.Usage(a.Line("list")+" shows the jobs: give a name alone, without its kind", "%q is not a job name: it %s", name, wrong[0])
+	return nil
+}
+
+// ofJob points a request at a job, or at its subresource sub.
+func (a *API) ofJob(r *rest.Request, namespace, name string, sub ...string) (*rest.Request, error) {
+	if err := checkNames(a.Line("list"), name); err != nil {
+		return nil, err
 	}
 	return r.AbsPath(append([]string{jobsPath(namespace), name}, sub...)...), nil
 }

@@ -39,6 +39,9 @@ func newAttach(streams Streams) *cobra.Command {
 		if cmd.Flags().Changed("rank") {
 			at.Rank = &rank
 		}
+		if rank < 0 {
+			return failure.Usage("ranks count from 0", "--rank=%d must not be negative", rank)
+		}
 		if at.Rank != nil && at.Pod != "" {
 			return failure.Usage("use only one of them", "--rank and --pod cannot be used together")
 		}

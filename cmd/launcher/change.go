@@ -77,6 +77,9 @@ func newDelete(streams Streams) *cobra.Command {
 		if len(args) == 0 {
 			return failure.Usage("agent list shows the jobs; agent prune --older-than=7d deletes jobs that ended a week ago", "agent delete: missing job names")
 		}
+		if err := jobs.CheckNames(args...); err != nil {
+			return err
+		}
 		api, err := open(where)
 		if err != nil {
 			return err
@@ -177,6 +180,9 @@ func newPrune(streams Streams) *cobra.Command {
 		}
 		if older < 0 {
 			return failure.Usage("--older-than 7d", "--older-than must not be negative")
+		}
+		if err := s.validate(); err != nil {
+			return err
 		}
 		return s.prune(cmd.Context(), time.Now().Add(-time.Duration(older)), dry, streams)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/failure"
@@ -47,6 +48,14 @@ func (s *shown) bindMany(set *pflag.FlagSet) {
 	set.StringVarP(&s.selector, "selector", "l", "", "select jobs by label `SELECTOR`")
 }
 
+// validate checks --selector.
+func (s *shown) validate() error {
+	if _, err := labels.Parse(s.selector); err != nil {
+		return failure.Usage("a selector is written as label=value,label=value", "--selector=%q: %w", s.selector, err)
+	}
+	return nil
+}
+
 // namespace returns the namespace of the jobs, or "" for all.
 func (s *shown) namespace(api *jobs.API) string {
 	if s.all {
@@ -61,6 +70,9 @@ func (s *shown) begin(streams Streams, formats ...string) (api *jobs.API, colore
 		return nil, false, err
 	}
 	if colored, err = wantsColor(s.color, streams); err != nil {
+		return nil, false, err
+	}
+	if err := s.validate(); err != nil {
 		return nil, false, err
 	}
 	api, err = open(s.where)

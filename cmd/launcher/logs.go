@@ -105,7 +105,7 @@ func oneName(cmd *cobra.Command, args []string) (string, error) {
 	case len(args) > 1:
 		return "", failure.Usage(cmd.CommandPath()+" "+args[0], "%s: want one job name, not %d", cmd.CommandPath(), len(args))
 	}
-	return args[0], nil
+	return args[0], jobs.CheckNames(args[0])
 }
 
 func (f *logsFlags) validate() error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -31,7 +32,13 @@ func newStacks(streams Streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "stacks [flags] [JOB] [RANK...]", Short: "show where each rank is", Long: stacksHelp}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 || isNumber(args[0]) {
+			if err := areRanks(args); err != nil {
+				return err
+			}
 			return stacksHere(streams, args)
+		}
+		if err := cmp.Or(jobs.CheckNames(args[0]), areRanks(args[1:])); err != nil {
+			return err
 		}
 		return runInLauncher(cmd.Context(), streams, where, args[0], append([]string{"stacks"}, args[1:]...)...)
 	}
@@ -39,6 +46,16 @@ func newStacks(streams Streams) *cobra.Command {
 	whereFlags(addGroup(&groups, "the cluster"), &where)
 	bindGroups(cmd, groups)
 	return cmd
+}
+
+// areRanks returns an error if a word is not the number of a rank.
+func areRanks(words []string) error {
+	for _, word := range words {
+		if n, err := strconv.Atoi(word); err != nil || n < 0 {
+			return failure.Usage("a rank is a number, as in agent stacks 3", "%q is not a rank", word)
+		}
+	}
+	return nil
 }
 
 // runInLauncher runs the agent in the pod of a job's launcher, and passes on what it prints and its

@@ -92,6 +92,9 @@ func (f *timelineFlags) run(cmd *cobra.Command, args []string, streams Streams) 
 // ofJob asks the agent in the pod of a job's launcher. If that does not run, it draws the record in the
 // job's status.
 func (f *timelineFlags) ofJob(ctx context.Context, streams Streams, name string) error {
+	if err := jobs.CheckNames(name); err != nil {
+		return err
+	}
 	api, err := open(f.where)
 	if err != nil {
 		return err

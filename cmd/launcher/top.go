@@ -34,7 +34,12 @@ const mostShown = 20
 func newTop(streams Streams) *cobra.Command {
 	s := &shown{}
 	cmd := &cobra.Command{Use: "top [flags] [JOB] | job [JOB] | node", Short: "show GPUs, CPU, memory and step times", Long: topHelp}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return s.top(cmd.Context(), args, streams) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := jobs.CheckNames(args...); err != nil {
+			return err
+		}
+		return s.top(cmd.Context(), args, streams)
+	}
 	var groups []group
 	set := addGroup(&groups, "jobs and output")
 	set.BoolVarP(&s.all, "all-namespaces", "A", false, "select jobs in all namespaces")

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/agent/failure"
@@ -174,9 +172,6 @@ func dryRunInto(ctx context.Context, cfg config.Config, site Site, w *bytes.Buff
 // Stacks runs `agent stacks` beside a launcher: it prints where the ranks with these numbers stand,
 // or all ranks if there are none.
 func Stacks(w io.Writer, ranks []string) error {
-	if i := slices.IndexFunc(ranks, func(one string) bool { n, err := strconv.Atoi(one); return err != nil || n < 0 }); i >= 0 {
-		return failure.Usage("a rank is a number, as in agent stacks 3", "%q is not a rank", ranks[i])
-	}
 	socket, err := rundir.Broker()
 	if err != nil {
 		return failure.Usage("run it beside agent run, as the same user; from anywhere else: agent stacks JOB", "no launcher runs here")
