@@ -76,6 +76,13 @@ func clean(dir string) {
 			_ = os.Remove(oldOf(f.path))
 		}
 	}
+	orphans, _ := filepath.Glob(filepath.Join(dir, prefix+"*"+suffix+oldEnd)) // only a bad pattern is an error
+	for _, path := range orphans {
+		_, err := os.Lstat(strings.TrimSuffix(path, oldEnd))
+		if errors.Is(err, fs.ErrNotExist) && !isLive(path) { // a run that lives is about to make the other one
+			_ = os.Remove(path)
+		}
+	}
 }
 
 // isLive reports whether the run that writes the file has not ended.

@@ -250,6 +250,8 @@ func TestOldRunsAreRemoved(t *testing.T) {
 		require.NoError(t, os.Chtimes(l.path, at, at))
 		require.NoError(t, os.WriteFile(oldOf(l.path), nil, 0o600))
 	}
+	orphan := filepath.Join(dir, "events-o.jsonl.old") // as after a crash within a rotation
+	require.NoError(t, os.WriteFile(orphan, nil, 0o600))
 	last := open(t, dir, "last")
 	last.Close()
 	past := time.Now().Add(-time.Minute)
