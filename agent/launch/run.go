@@ -344,8 +344,17 @@ func (r *runner) teardown(working context.Context) {
 	r.wg.Go(func() { r.hurryUp(telling, cancel, longest+urgentWait) })
 	if err := r.links.End(telling, r.cfg.KeepWorkers, grace, r.silent, r.tally.IsLeaving); err != nil {
 		r.voice.Warn("%s", phrase.OneLine(err))
-		r.voice.Hint(fmt.Sprintf("a worker without contact to the launcher ends its processes after the lease (%s)", r.cfg.Lease))
+		r.voice.Hint(endsAfterLease(r.cfg))
 	}
+}
+
+// endsAfterLease says what becomes of a worker that was not told of the end.
+func endsAfterLease(cfg config.Config) string {
+	lease := cfg.Lease
+	if cfg.IsFake() {
+		lease = fleet.FakeLease(cfg)
+	}
+	return fmt.Sprintf("a worker without contact to the launcher ends its processes after the lease (%s)", phrase.Brief(lease))
 }
 
 // How long workers may take, beyond the grace, to confirm the end. A worker that does not hear of
