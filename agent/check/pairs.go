@@ -70,6 +70,7 @@ func OfPairs(pairs []Pair, nodes map[string]string) []Finding {
 func connects(pairs []Pair, nodes map[string]string) []Finding {
 	tried, failed := map[string]int{}, map[string]int{}
 	var bad []Pair
+	of := map[string][]Pair{} // those of bad, by worker
 	for _, p := range pairs {
 		tried[p.From]++
 		tried[p.To]++
@@ -77,6 +78,7 @@ func connects(pairs []Pair, nodes map[string]string) []Finding {
 			failed[p.From]++
 			failed[p.To]++
 			bad = append(bad, p)
+			of[p.From], of[p.To] = append(of[p.From], p), append(of[p.To], p)
 		}
 	}
 	if len(bad) == 0 {
@@ -87,8 +89,8 @@ func connects(pairs []Pair, nodes map[string]string) []Finding {
 	workers := slices.SortedFunc(maps.Keys(failed), func(a, b string) int { return cmp.Or(cmp.Compare(failed[b], failed[a]), cmp.Compare(a, b)) })
 	for _, w := range workers {
 		left, why := 0, ""
-		for _, p := range bad {
-			if (p.From == w || p.To == w) && !blamed[p.From] && !blamed[p.To] {
+		for _, p := range of[w] {
+			if !blamed[p.From] && !blamed[p.To] {
 				left, why = left+1, p.Error
 			}
 		}
