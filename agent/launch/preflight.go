@@ -97,8 +97,12 @@ func (r *runner) sayAll(sentences []preflight.Sentence) {
 // finding as JSON.
 func (r *runner) doctor(ctx context.Context) (lines []string) {
 	q := r.question(ctx, r.broker.latest(), true)
-	q.Again = true
-	for _, f := range r.checks.Look(ctx, q) {
+	q.Again, q.Command = true, ""
+	found := r.checks.Look(ctx, q)
+	if r.cfg.Check != "" { // it may need the devices that the ranks use
+		found = append(found, check.NotChecked("--preflight-command could disturb the ranks", "command")...)
+	}
+	for _, f := range found {
 		text, err := json.Marshal(f)
 		if err != nil {
 			continue // impossible: a finding has only strings

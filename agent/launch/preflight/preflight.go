@@ -70,7 +70,9 @@ type Question struct {
 	// Group runs the user's check of all workers together; nil: none.
 	Group   func(ctx context.Context) check.Finding
 	Regroup bool // Group is due although no subject is new
-	Again   bool // check all workers, even if they were checked before
+	// Again checks all workers beside running ranks, even if they were checked before. New ones stay
+	// new.
+	Again bool
 }
 
 // Preflight remembers which workers have been checked. Its zero value has checked none.
@@ -85,7 +87,7 @@ type Preflight struct {
 func (p *Preflight) Look(ctx context.Context, q Question) []check.Finding {
 	p.looking.Lock()
 	defer p.looking.Unlock()
-	fresh := p.fresh(q)
+	fresh, newcomers := p.fresh(q)
 	l := &look{q: q, fresh: fresh, nodes: map[string]string{}, ports: make([]int, len(q.Subjects))}
 	if len(fresh) == 0 {
 		if q.Regroup {
@@ -104,21 +106,30 @@ func (p *Preflight) Look(ctx context.Context, q Question) []check.Finding {
 	l.network(ctx)
 	l.commands(ctx)
 	check.Sort(l.found)
-	p.forget(q, check.Bad(l.found))
+	forgotten := check.Bad(l.found)
+	if q.Again {
+		forgotten = append(forgotten, newcomers...) // they have not passed the user's command
+	}
+	p.forget(q, forgotten)
 	return l.found
 }
 
-// fresh returns the indices of subjects that have to be checked.
-func (p *Preflight) fresh(q Question) map[int]bool {
+// fresh returns the indices of subjects that have to be checked, and the names of those that never
+// were.
+func (p *Preflight) fresh(q Question) (fresh map[int]bool, newcomers []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fresh := map[int]bool{}
+	fresh = map[int]bool{}
 	for i, s := range q.Subjects {
-		if _, ok := p.checked[s.ID]; !ok || q.Again {
+		_, known := p.checked[s.ID]
+		if !known {
+			newcomers = append(newcomers, s.Worker.Name)
+		}
+		if !known || q.Again {
 			fresh[i] = true
 		}
 	}
-	return fresh
+	return fresh, newcomers
 }
 
 func (p *Preflight) remember(l *look) {
@@ -132,12 +143,12 @@ func (p *Preflight) remember(l *look) {
 	}
 }
 
-// forget makes the next Look check workers again that have failed.
-func (p *Preflight) forget(q Question, bad []string) {
+// forget makes the next Look check these workers again.
+func (p *Preflight) forget(q Question, workers []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range q.Subjects {
-		if slices.Contains(bad, s.Worker.Name) {
+		if slices.Contains(workers, s.Worker.Name) {
 			delete(p.checked, s.ID)
 		}
 	}

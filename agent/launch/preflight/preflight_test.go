@@ -134,6 +134,19 @@ func TestNewcomersAreAsked(t *testing.T) {
 	require.Equal(t, 2, w.asked["w0"])
 }
 
+// TestADoctorLeavesNewcomers checks that a worker which is first asked by agent doctor, without the
+// user's command, is checked again before ranks start there.
+func TestADoctorLeavesNewcomers(t *testing.T) {
+	var w world
+	var p Preflight
+	p.Look(t.Context(), w.question(2))
+	q := w.question(3)
+	q.Again = true
+	p.Look(t.Context(), q)
+	require.NotEmpty(t, p.Look(t.Context(), w.question(3)), "the third one is new")
+	require.Empty(t, p.Look(t.Context(), w.question(3)))
+}
+
 func TestACutWorkerIsNamed(t *testing.T) {
 	w := world{cut: func(from, to string) bool { return from == "w4" || to == "w4" }}
 	var p Preflight
