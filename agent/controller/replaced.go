@@ -8,10 +8,8 @@ import (
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/controller/exclude"
+	"github.com/musterhq/muster/agent/controller/history"
 )
-
-// mostReplaced bounds status.replaced.
-const mostReplaced = 64
 
 // together is how long after the first failure that counts against maxRestarts other pods may fail
 // without counting again. A launcher, too, restarts once for workers that fail together.
@@ -24,35 +22,13 @@ func recorded(job *v1alpha1.LaunchJob, pod *corev1.Pod) bool {
 // room returns how many more pods status.replaced can hold. It keeps pods that still exist, because they
 // would be recorded again otherwise.
 func room(job *v1alpha1.LaunchJob, places []place) int {
-	n := mostReplaced
+	n := history.MostReplaced
 	for _, p := range places {
 		if p.pod != nil && recorded(job, p.pod) {
 			n--
 		}
 	}
 	return n
-}
-
-// bounded removes the oldest pods from a list that is too long. Pods that still exist stay. Pods that
-// count against maxRestarts are removed last.
-func bounded(list []v1alpha1.Replaced, places []place) []v1alpha1.Replaced {
-	exist := map[string]bool{}
-	for _, p := range places {
-		if p.pod != nil {
-			exist[string(p.pod.UID)] = true
-		}
-	}
-	surplus := len(list) - mostReplaced
-	for _, also := range []bool{false, true} {
-		list = slices.DeleteFunc(list, func(r v1alpha1.Replaced) bool {
-			if surplus <= 0 || exist[r.UID] || !r.FailedAt.IsZero() && !also {
-				return false
-			}
-			surplus--
-			return true
-		})
-	}
-	return list
 }
 
 // known reports whether a pod failed together with one that counts already: in this reconcile, or in an

@@ -169,7 +169,9 @@ func remember(s *v1alpha1.LaunchJobStatus, sc scene) {
 		s.Replaced = append(s.Replaced, f.Replaced)
 	}
 	s.ExcludedNodes = append(s.ExcludedNodes, exclude.Added(sc.steps.nodes)...)
-	s.Replaced = bounded(s.Replaced, sc.places)
+	s.Replaced = history.Bounded(s.Replaced, func(uid string) bool {
+		return slices.ContainsFunc(sc.places, func(p place) bool { return p.pod != nil && string(p.pod.UID) == uid })
+	})
 	s.Replacements += sc.steps.counts
 	if s.Agent == nil {
 		s.Agent = &v1alpha1.AgentStatus{Version: sc.version}
