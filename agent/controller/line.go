@@ -78,7 +78,11 @@ func (r *Reconciler) request(ctx context.Context, job *v1alpha1.LaunchJob, versi
 // template returns the template of a role's pods as Kueue counts them: with the containers that the pods really have,
 // and without what differs among them.
 func (b builder) template(s slot) *corev1.PodTemplateSpec {
-	t, pod := s.template.DeepCopy(), b.pod(s, s.name)
+	t := s.template.DeepCopy()
+	if s.own(&t.Spec) == nil { // it is refused
+		return t
+	}
+	pod := b.pod(s, s.name)
 	pod.Spec.Hostname, pod.Spec.Subdomain = t.Spec.Hostname, t.Spec.Subdomain
 	t.Spec = pod.Spec
 	delete(t.Labels, names.LabelKueueQueue)

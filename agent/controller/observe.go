@@ -78,8 +78,8 @@ func observe(slots []slot, pods []*corev1.Pod, attempt int32, now time.Time) (pl
 			}
 		}
 		delete(of, s.name)
-		if p.main = s.container; p.pod != nil && s.own(&p.pod.Spec) == nil { // it has another name in the template by now
-			p.main = p.pod.Annotations[names.AnnotationDefaultContainer]
+		if p.main = s.container; p.pod != nil { // the one that decided when the pod was created, whatever the template says by now
+			p.main = cmp.Or(p.pod.Annotations[names.AnnotationDefaultContainer], s.container)
 		}
 		switch {
 		case p.pod != nil && p.pod.Labels[names.LabelAttempt] == current:

@@ -88,7 +88,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 		known = job.DeepCopy()
 		known.Status.Gang = s.gang.backend
 	}
-	if refuse(r.builder(ctx, known)) == nil || job.Status.CompletionTime != nil || runPolicy(job).Suspend {
+	if refuse(r.builder(ctx, known)) == nil || job.Status.CompletionTime != nil || correctable(job) {
 		s.line = r.line(ctx, known, pods, s.now)
 	}
 	if delegated(job) {
@@ -137,7 +137,7 @@ func (r *Reconciler) pods(ctx context.Context, job *v1alpha1.LaunchJob) ([]*core
 func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus []*corev1.Pod) error {
 	refused := refuse(b)
 	switch {
-	case refused != nil && runPolicy(b.job).Suspend: // until it is resumed, a user may correct it
+	case refused != nil && correctable(b.job):
 		s.blocked = &obstacle{reasonRefused, refused.Error()}
 	case refused != nil:
 		s.verdict = verdict{over: true, reason: reasonRefused, message: refused.Error()}
@@ -157,7 +157,7 @@ func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus [
 		surplus = append(surplus, b.expel(s.places)...)
 	}
 	s.steps = plan(b.job, s.places, surplus, s.now)
-	if !s.line.Open() {
+	if !s.line.Open() || refused != nil {
 		s.steps.create = nil
 	}
 	s.steps.nodes = exclude.Job{LaunchJob: b.job, Pods: len(b.slots), Placed: s.line.Placed()}.Nodes(s.steps.record, s.now)
@@ -176,7 +176,7 @@ func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus [
 	}
 	err := r.stand(ctx, b, s)
 	waits := s.blocked != nil
-	if err == nil && s.line.Open() {
+	if err == nil && s.line.Open() && refused == nil {
 		err = r.make(ctx, b, s)
 	}
 	if o := obstacleOf(err); o != nil {
@@ -342,6 +342,9 @@ func (r *Reconciler) tell(job *v1alpha1.LaunchJob, old, status v1alpha1.LaunchJo
 		r.Events.Eventf(job, &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: n.Node}, corev1.EventTypeWarning, reason, "Exclude", "%s", n)
 	}
 	if old.Phase == status.Phase && old.Attempt == status.Attempt {
+		if status.Reason == reasonRefused && old.Reason != status.Reason {
+			r.Events.Eventf(job, nil, corev1.EventTypeWarning, status.Reason, "Reconcile", "%s", reports.Clip(status.Message, 900))
+		}
 		for _, kind := range []string{v1alpha1.Stalled, v1alpha1.Restarting} {
 			c, was := meta.FindStatusCondition(status.Conditions, kind), meta.FindStatusCondition(old.Conditions, kind)
 			if status.Phase == v1alpha1.PhaseRunning && c != nil && c.Status == metav1.ConditionTrue && (was == nil || was.Status != c.Status || was.Message != c.Message) {

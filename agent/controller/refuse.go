@@ -32,6 +32,12 @@ func refuse(b builder) error {
 	return twoGangs(job, b.slots)
 }
 
+// correctable reports whether a job that is refused goes on, because a user may correct it: it is suspended, or it was
+// edited after its start. Pods that run do not follow the edit.
+func correctable(job *v1alpha1.LaunchJob) bool {
+	return runPolicy(job).Suspend || job.Status.StartTime != nil
+}
+
 // commandless rejects a template without a command. The injected agent can only be put before a
 // command in the template, because the command of the image is not known.
 func commandless(b builder, s slot) error {

@@ -240,7 +240,7 @@ func ongoing(s *v1alpha1.LaunchJobStatus, sc scene, allReady, enough bool) {
 	switch {
 	case enough && up:
 		say(s, "", obstacle{reasonLaunched, allRun(sc)}, v1alpha1.Launched, v1alpha1.Restarting)
-		if allReady {
+		if allReady && sc.blocked == nil {
 			o = obstacle{}
 		}
 		say(s, v1alpha1.PhaseRunning, o, "")
