@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
@@ -73,4 +76,35 @@ func TestTooLarge(t *testing.T) {
 			require.Len(t, s.pods(), len(layout(s.job())))
 		})
 	}
+}
+
+// TestServicesAreMadeInBatches checks that the Services of pods are created in batches like the pods, before the pods,
+// and that a Service which a user deletes is created again.
+func TestServicesAreMadeInBatches(t *testing.T) {
+	s, k := aStory(t, 0, false), kindOfJob{name: "members", workers: 2*batch + 10}
+	job := k.job(s.key)
+	job.Spec.Compat = "kubeflow-v1"
+	require.NoError(t, s.truth.Create(t.Context(), job))
+	services := func() int {
+		var list corev1.ServiceList
+		require.NoError(t, s.truth.List(t.Context(), &list, client.InNamespace(s.key.Namespace)))
+		return len(list.Items)
+	}
+	all := int(k.workers) + 1
+	for before := 0; before < all; before = services() {
+		result, err := s.reconciler(s.mine).Reconcile(t.Context(), reconcile.Request{NamespacedName: s.key})
+		require.NoError(t, err)
+		require.Greater(t, services(), before)
+		require.LessOrEqual(t, services()-before, batch)
+		if services() < all {
+			require.Empty(t, s.pods())
+			require.NotZero(t, result.RequeueAfter)
+			require.LessOrEqual(t, result.RequeueAfter, time.Second)
+		}
+	}
+	s.settle()
+	require.Len(t, s.pods(), int(k.workers))
+	require.NoError(t, s.truth.Delete(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: "pi-worker-7"}}))
+	s.settle()
+	require.Equal(t, all, services())
 }

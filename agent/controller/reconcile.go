@@ -196,9 +196,18 @@ func (r *Reconciler) make(ctx context.Context, b builder, s *scene) error {
 	if n := uint(len(b.workerNames())); r.MaxWorkers > 0 && n > r.MaxWorkers {
 		return &obstacle{reasonTooLarge, fmt.Sprintf("the job has %d workers, but the controller's --max-workers is %d: reduce the number of workers, or ask the cluster's administrator to raise the limit", n, r.MaxWorkers)}
 	}
+	made := 0
 	for _, child := range children.First(b.job, b.workerNames()) {
-		if _, err := r.children().Keep(ctx, r.Client, b.job, child); err != nil {
+		have, err := r.children().Keep(ctx, r.Client, b.job, child)
+		if err != nil {
 			return err
+		}
+		if have == child { // it is new: with compat, each pod has a Service
+			made++
+		}
+		if made == batch {
+			s.steps.again(0)
+			return nil
 		}
 	}
 	var err error
@@ -214,7 +223,7 @@ func (r *Reconciler) make(ctx context.Context, b builder, s *scene) error {
 	return r.makePods(ctx, b, s)
 }
 
-// batch is how many workers one reconcile creates. Other jobs get a turn before the next batch.
+// batch is how many workers, or Services before them, one reconcile creates. Other jobs get a turn before the next batch.
 const batch = 250
 
 // makePods creates a batch of pods. The Role comes after the workers, when their owner is known,
