@@ -108,3 +108,35 @@ func TestServicesAreMadeInBatches(t *testing.T) {
 	s.settle()
 	require.Equal(t, all, services())
 }
+
+// TestPodsAreDeletedInBatches checks that a reconcile deletes at most a batch of pods, of a job that is suspended and of
+// one that has ended.
+func TestPodsAreDeletedInBatches(t *testing.T) {
+	for name, stops := range map[string]func(*story){
+		"suspended": func(s *story) { s.edit(func(job *v1alpha1.LaunchJob) { job.Spec.RunPolicy.Suspend = true }) },
+		"ended": func(s *story) {
+			job := s.job()
+			job.Status.CompletionTime, job.Status.Phase = &metav1.Time{Time: s.clock.Now().Add(-time.Minute)}, v1alpha1.PhaseFailed
+			require.NoError(s.t, s.truth.Status().Update(s.t.Context(), job))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, k := aStory(t, 0, false), kindOfJob{name: "launcher", led: true, workers: 2 * batch}
+			require.NoError(t, s.truth.Create(t.Context(), k.job(s.key)))
+			s.settle()
+			require.Len(t, s.pods(), int(k.workers)+1)
+			stops(s)
+			for left := len(s.pods()); left > 0; left = len(s.pods()) {
+				result, err := s.reconciler(s.mine).Reconcile(t.Context(), reconcile.Request{NamespacedName: s.key})
+				require.NoError(t, err)
+				now := len(s.pods())
+				require.Less(t, now, left)
+				require.LessOrEqual(t, left-now, batch)
+				if now > 0 {
+					require.NotZero(t, result.RequeueAfter)
+					require.LessOrEqual(t, result.RequeueAfter, time.Second)
+				}
+			}
+		})
+	}
+}

@@ -55,8 +55,8 @@
 //     status keeps.
 //   - A job in a queue of Kueue has pods only while Kueue admits it. An eviction ends the attempt: its
 //     pods are deleted, and Kueue gets the quota back when the last one is gone.
-//   - A reconcile creates at most 250 workers, so that other jobs get a turn before the
-//     next batch.
+//   - A reconcile creates at most 250 workers or Services, and deletes at most 250 pods, so
+//     that other jobs get a turn before the next batch.
 //   - An error that ends three reconciles in a row is in the job's reason and in an
 //     event (failures.go).
 //

@@ -165,7 +165,7 @@ func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus [
 	if d := deadline(b.job); d > 0 && b.job.Status.StartTime != nil {
 		s.steps.again(d - s.now.Sub(b.job.Status.StartTime.Time))
 	}
-	if err := r.remove(ctx, s.steps.remove); err != nil {
+	if err := r.remove(ctx, &s.steps); err != nil {
 		return err
 	}
 	if runPolicy(b.job).Suspend {
@@ -223,7 +223,8 @@ func (r *Reconciler) make(ctx context.Context, b builder, s *scene) error {
 	return r.makePods(ctx, b, s)
 }
 
-// batch is how many workers, or Services before them, one reconcile creates. Other jobs get a turn before the next batch.
+// batch is how many workers one reconcile creates, how many Services before them, and how many pods it deletes. Other
+// jobs get a turn before the next batch.
 const batch = 250
 
 // makePods creates a batch of pods. The Role comes after the workers, when their owner is known,
@@ -260,8 +261,13 @@ func (r *Reconciler) makePods(ctx context.Context, b builder, s *scene) error {
 	return cmp.Or(failed, err)
 }
 
-func (r *Reconciler) remove(ctx context.Context, pods []*corev1.Pod) error {
-	for _, p := range pods {
+// remove deletes a batch of pods.
+func (r *Reconciler) remove(ctx context.Context, s *steps) error {
+	for i, p := range s.remove {
+		if i == batch {
+			s.again(0)
+			return nil
+		}
 		err := r.Client.Delete(ctx, p, client.Preconditions{UID: &p.UID})
 		if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 			return fmt.Errorf("delete pod %s: %w", p.Name, err)
@@ -277,7 +283,7 @@ func (r *Reconciler) tidy(ctx context.Context, b builder, s scene, surplus []*co
 		return reconcile.Result{}, fmt.Errorf("empty the launcher's Role: %w", err)
 	}
 	s.steps = clean(job, s.places, surplus, s.now)
-	if err := r.remove(ctx, s.steps.remove); err != nil {
+	if err := r.remove(ctx, &s.steps); err != nil {
 		return reconcile.Result{}, err
 	}
 	if status := emptied(job, s); !equality.Semantic.DeepEqual(job.Status, status) {
