@@ -6,8 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/controller/history"
@@ -46,6 +44,10 @@ type place struct {
 	why    string                   // why the pod was lost
 	cause  string                   // why the container could not be started; "" if it was
 }
+
+// skew is how far the clock of a node may differ from that of the API server. If both orders of two events are possible, a
+// worker is replaced and no job succeeds: work that runs again costs less than work that is lost.
+const skew = 10 * time.Second
 
 // heldAfter is how long after its grace period a pod may still exist before its replacement takes
 // another name. lostFor is the same for a pod whose node is known not to answer.
@@ -106,7 +108,7 @@ func (p *place) judge(now time.Time) {
 	switch {
 	case end != nil && p.restarts(end.ExitCode):
 		p.stage = starting
-	case end != nil && (!taken && !deleted || end.ExitCode == 0 && (p.launcher() || end.FinishedAt.Time.Before(told(p.pod)))):
+	case end != nil && (!taken && !deleted || end.ExitCode == 0 && (p.launcher() || end.FinishedAt.Add(skew).Before(history.Told(p.pod)))):
 		p.stage, p.code, p.ended = done, end.ExitCode, end.FinishedAt.Time
 		said := reports.Read(end.Message, p.pod.Name)
 		p.words, p.before, p.spent, p.run = said.Words, said.Before, said.Spent, history.End{Attempts: said.Attempts, Omitted: said.Omitted}
@@ -115,50 +117,16 @@ func (p *place) judge(now time.Time) {
 		p.stage, p.why = forgotten, why
 	case deleted:
 		p.stage, p.why = going, why
-	case taken && p.pod.Status.Phase == corev1.PodFailed:
+	case taken && (p.pod.Status.Phase == corev1.PodFailed || p.pod.Status.Phase == corev1.PodSucceeded): // not every such pod is deleted
 		p.stage, p.why = lost, why
 	case p.pod.Status.Phase == corev1.PodFailed:
 		// The kubelet or a controller failed the pod before its container ran.
-		p.stage, p.code, p.words, p.ended = done, names.ExitHopeless, rendezvous.Explain(p.pod, p.main, now).Sentence, failedAt(p.pod)
+		p.stage, p.code, p.words, p.ended = done, names.ExitHopeless, rendezvous.Explain(p.pod, p.main, now).Sentence, history.Failed(p.pod)
 	case status.State.Running != nil:
 		p.stage = running
 	default:
 		p.stage = starting
 	}
-}
-
-// told returns when a pod was told to stop from outside. The end of its container after that does not count: a program
-// may save its work and exit with 0, and so does a worker in which nothing runs. Only a launcher's 0 is always a success.
-func told(pod *corev1.Pod) (at time.Time) {
-	if pod.DeletionTimestamp != nil {
-		at = deletedAt(pod)
-	}
-	for _, c := range pod.Status.Conditions {
-		if since := c.LastTransitionTime.Time; c.Type == corev1.DisruptionTarget && (at.IsZero() || since.Before(at)) {
-			at = since
-		}
-	}
-	return at
-}
-
-// failedAt returns when a pod failed whose own container never ran. The API server does not record
-// that time, so this is the latest one known: the same in every reconcile, and possibly too early.
-func failedAt(pod *corev1.Pod) time.Time {
-	at := pod.CreationTimestamp.Time
-	later := func(t metav1.Time) {
-		if t.After(at) {
-			at = t.Time
-		}
-	}
-	for _, s := range pod.Status.InitContainerStatuses {
-		if end := s.State.Terminated; end != nil {
-			later(end.FinishedAt)
-		}
-	}
-	for _, c := range pod.Status.Conditions {
-		later(c.LastTransitionTime)
-	}
-	return at
 }
 
 // began reports whether the container of a pod that has ended ever ran.
@@ -187,11 +155,6 @@ func (p *place) status() corev1.ContainerStatus {
 	return corev1.ContainerStatus{}
 }
 
-// deletedAt returns when the deletion of a pod was requested.
-func deletedAt(pod *corev1.Pod) time.Time {
-	return pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
-}
-
 // held reports whether a deleted pod still exists only because its node does not confirm its end:
 // it is far past its grace period, or its node does not answer.
 func held(pod *corev1.Pod, now time.Time) bool {
@@ -199,5 +162,5 @@ func held(pod *corev1.Pod, now time.Time) bool {
 		return true
 	}
 	why, _ := rendezvous.Disrupted(pod)
-	return (why == "DeletionByTaintManager" || why == "NodeLost") && now.Sub(deletedAt(pod)) >= lostFor && rendezvous.Silent(pod)
+	return (why == "DeletionByTaintManager" || why == "NodeLost") && now.Sub(history.Deleted(pod)) >= lostFor && rendezvous.Silent(pod)
 }

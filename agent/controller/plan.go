@@ -109,7 +109,7 @@ func (s *steps) ended(job *v1alpha1.LaunchJob, p *place, launcher place, now tim
 	if !s.allows(job, p) {
 		return // its launcher reports what that means, and among members the job fails
 	}
-	if p.code == 0 && (launcher.pod == nil || launcher.pod.CreationTimestamp.Time.Before(p.ended)) {
+	if p.code == 0 && (launcher.pod == nil || launcher.pod.CreationTimestamp.Add(skew).Before(p.ended)) {
 		return // stopped by this launcher, which is about to end or is gone
 	}
 	s.replace(job, p, p.code != 0 && !s.known(job, p), now)

@@ -125,6 +125,9 @@ func TestLook(t *testing.T) {
 		"a worker ended before a new launcher started": {launched(), []*corev1.Pod{
 			aPod(job, "pi-launcher", func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(now()) }), w0, aPod(job, "pi-worker-1", ended(0, time.Minute, ""))},
 			outcome{record: []string{"pi-worker-1: ended with 0"}, phase: "Running"}},
+		"a worker ended before a new launcher started, and its node's clock is ahead": {launched(), []*corev1.Pod{
+			aPod(job, "pi-launcher", func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(now().Add(-time.Minute)) }), w0, aPod(job, "pi-worker-1", ended(0, 57*time.Second, ""))},
+			outcome{record: []string{"pi-worker-1: ended with 0"}, phase: "Running"}},
 		"the launcher succeeded, its sidecar still runs": {launched(), []*corev1.Pod{aPod(job, "pi-launcher", ended(0, time.Second, ""), besideASidecar), w0, w1},
 			outcome{verdict: "Completed", phase: "Succeeded", reason: "Completed"}},
 		"the launcher failed": {launched(), []*corev1.Pod{aPod(job, "pi-launcher", ended(3, time.Second, "rank 3 on pi-worker-1 exited with 3 (exit code 3)")), w0, w1},
@@ -167,6 +170,30 @@ func TestLook(t *testing.T) {
 }
 
 func hasLaunched(job *v1alpha1.LaunchJob) bool { return len(job.Status.Conditions) > 0 }
+
+// TestEndOfDisruptedPod checks what the end of a member with 0 means if its pod has a disruption condition.
+func TestEndOfDisruptedPod(t *testing.T) {
+	job := aJob(t, "join")
+	disrupted := func(ago time.Duration, status corev1.ConditionStatus) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: status, Reason: "EvictionByEvictionAPI", LastTransitionTime: metav1.NewTime(now().Add(-ago))}}
+		}
+	}
+	for name, tc := range map[string]struct {
+		change []func(*corev1.Pod)
+		want   stage
+	}{
+		"it ended long before":              {[]func(*corev1.Pod){ended(0, time.Minute, ""), disrupted(0, corev1.ConditionTrue)}, done},
+		"it ended, and was never deleted":   {[]func(*corev1.Pod){ended(0, time.Minute, ""), disrupted(2*time.Minute, corev1.ConditionTrue)}, lost},
+		"it is being deleted":               {[]func(*corev1.Pod){ended(0, time.Minute, ""), disrupted(2*time.Minute, corev1.ConditionTrue), deleted(time.Second, time.Hour)}, going},
+		"the disruption did not take place": {[]func(*corev1.Pod){ended(0, time.Minute, ""), disrupted(2*time.Minute, corev1.ConditionFalse), deleted(0, 0)}, done},
+	} {
+		t.Run(name, func(t *testing.T) {
+			places, _ := observe(layout(job), []*corev1.Pod{aPod(job, net0, tc.change...)}, 1, now())
+			require.Equal(t, tc.want, places[0].stage)
+		})
+	}
+}
 
 // TestLostBeforeTheLaunch checks that a lost worker is created again before the launch, even if the
 // job allows no restarts.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
@@ -39,17 +40,24 @@ func TestSavedIsNotSucceeded(t *testing.T) {
 		"one pod of an image":  {kindOfJob{workers: 1}, image},
 		"two pods of an image": {kindOfJob{workers: 2}, image},
 	} {
+		drained := func(s *story) {
+			for _, p := range s.pods() {
+				require.NoError(s.t, s.truth.Delete(s.t.Context(), &p))
+			}
+			s.kubelet(func(p *corev1.Pod) {
+				disruptedBy("EvictionByEvictionAPI")(p)
+				p.Status.Conditions[len(p.Status.Conditions)-1].LastTransitionTime = metav1.Now()
+			})
+		}
 		for blow, stops := range map[string]struct {
 			now   func(*story)
+			ends  time.Duration // by the clock of the node, after the pod was told to stop
 			phase string
 		}{
-			"suspended": {func(s *story) { s.suspend(true) }, v1alpha1.PhaseSuspended},
-			"drained": {func(s *story) {
-				for _, p := range s.pods() {
-					require.NoError(s.t, s.truth.Delete(s.t.Context(), &p))
-				}
-				s.kubelet(disruptedBy("EvictionByEvictionAPI"))
-			}, v1alpha1.PhaseRestarting},
+			"suspended": {func(s *story) { s.suspend(true) }, time.Minute, v1alpha1.PhaseSuspended},
+			"drained":   {drained, time.Minute, v1alpha1.PhaseRestarting},
+			"suspended, and the node's clock is behind": {func(s *story) { s.suspend(true) }, -3 * time.Second, v1alpha1.PhaseSuspended},
+			"drained, and the node's clock is behind":   {drained, -3 * time.Second, v1alpha1.PhaseRestarting},
 		} {
 			t.Run(name+"/"+blow, func(t *testing.T) {
 				s := aStory(t, 0, false)
@@ -66,7 +74,7 @@ func TestSavedIsNotSucceeded(t *testing.T) {
 				run()
 				s.hold(true)
 				stops.now(s)
-				s.kubelet(endsWith(0, time.Now().Add(time.Minute)))
+				s.kubelet(endsWith(0, time.Now().Add(stops.ends)))
 				s.settle()
 				require.Equal(t, stops.phase, s.job().Status.Phase)
 				s.hold(false)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // Pod is a pod of a job with the name of its main container.
@@ -55,4 +57,44 @@ func reached(pods []Pod, wanted int, stage func(Pod) time.Time) (at time.Time, l
 	slices.SortFunc(pods, func(a, b Pod) int { return cmp.Or(stage(a).Compare(stage(b)), cmp.Compare(a.Name, b.Name)) })
 	last = pods[wanted-1]
 	return stage(last), last, true
+}
+
+// Told returns when a pod was told to stop from outside, by the clock of the API server. The end of its container after
+// that does not count: a program may save its work and exit with 0, and so does a worker in which nothing runs. Only a
+// launcher's 0 is always a success.
+func Told(pod *corev1.Pod) (at time.Time) {
+	if pod.DeletionTimestamp != nil {
+		at = Deleted(pod)
+	}
+	for _, c := range pod.Status.Conditions {
+		if since := c.LastTransitionTime.Time; c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && (at.IsZero() || since.Before(at)) {
+			at = since
+		}
+	}
+	return at
+}
+
+// Failed returns when a pod failed whose own container never ran. The API server does not record
+// that time, so this is the latest one known: the same in every reconcile, and possibly too early.
+func Failed(pod *corev1.Pod) time.Time {
+	at := pod.CreationTimestamp.Time
+	later := func(t metav1.Time) {
+		if t.After(at) {
+			at = t.Time
+		}
+	}
+	for _, s := range pod.Status.InitContainerStatuses {
+		if end := s.State.Terminated; end != nil {
+			later(end.FinishedAt)
+		}
+	}
+	for _, c := range pod.Status.Conditions {
+		later(c.LastTransitionTime)
+	}
+	return at
+}
+
+// Deleted returns when the deletion of a pod was requested.
+func Deleted(pod *corev1.Pod) time.Time {
+	return pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
 }
