@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -169,6 +170,80 @@ func TestEachPodOfAnImageCounts(t *testing.T) {
 	f.settle(2 * time.Hour)
 	require.Equal(t, v1alpha1.PhaseRunning, f.job.Status.Phase)
 	require.Contains(t, f.pods, second, "it is created again")
+}
+
+// TestFinishedPodOfAnImage checks that a pod whose command only the image knows is not created again if it is removed
+// after it has ended with 0, for example with its node. Its work is done.
+func TestFinishedPodOfAnImage(t *testing.T) {
+	gone := func(f *failing, name string) { delete(f.pods, name) }
+	for name, remove := range map[string]func(*failing, string){
+		"removed": gone,
+		"being deleted, and its node's clock is ahead": func(f *failing, name string) {
+			ended(0, -time.Hour, "")(f.pods[name])
+			deleted(-time.Minute, time.Hour)(f.pods[name])
+		},
+		"its node does not answer": func(f *failing, name string) {
+			ended(0, 0, "")(f.pods[name])
+			deleted(0, 0)(f.pods[name])
+			silentNode(f.pods[name])
+		},
+	} {
+		for _, i := range []int{0, 1} {
+			t.Run(fmt.Sprint(name, " ", i), func(t *testing.T) {
+				f := failingOf(aJob(t, "static"))
+				first, second := layout(f.job)[i].name, layout(f.job)[1-i].name
+				f.ends(0, 0, first)
+				f.settle(time.Second)
+				remove(f, first)
+				before := len(f.pods)
+				f.settle(2 * time.Hour)
+				require.Equal(t, before, len(f.pods), "no pod is created")
+				require.Zero(t, f.told)
+				require.Equal(t, v1alpha1.PhaseRunning, f.job.Status.Phase, "%s", f.job.Status.Message)
+				require.Equal(t, "2/2", f.job.Status.Ready)
+				require.EqualValues(t, 1, f.job.Status.Roles[0].Succeeded)
+				gone(f, second)
+				f.settle(3 * time.Hour)
+				require.NotNil(t, f.pods[second], "it had not ended")
+				f.ends(0, 3*time.Hour, second)
+				f.settle(4 * time.Hour)
+				require.Equal(t, v1alpha1.PhaseSucceeded, f.job.Status.Phase)
+				require.EqualValues(t, 2, f.job.Status.Roles[0].Succeeded)
+			})
+		}
+	}
+}
+
+// TestFinishedPodRunsAgain checks that a new attempt, and a job that is resumed, start all pods, also those that had
+// finished.
+func TestFinishedPodRunsAgain(t *testing.T) {
+	for name, again := range map[string]func(f *failing, second string){
+		"a new attempt": func(f *failing, second string) {
+			f.job.Spec.RunPolicy = &v1alpha1.RunPolicy{BackoffLimit: 1}
+			f.ends(3, time.Hour, second)
+			f.settle(time.Hour + settleFor)
+			require.EqualValues(t, 2, f.job.Status.Attempt)
+		},
+		"suspended": func(f *failing, _ string) {
+			f.job.Spec.RunPolicy = &v1alpha1.RunPolicy{Suspend: true}
+			f.settle(time.Hour)
+			require.Empty(t, f.pods)
+			f.job.Spec.RunPolicy = nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := failingOf(aJob(t, "static"))
+			first, second := layout(f.job)[0].name, layout(f.job)[1].name
+			f.ends(0, 0, first)
+			f.settle(time.Second)
+			delete(f.pods, first)
+			f.settle(time.Minute)
+			again(f, second)
+			f.settle(2 * time.Hour)
+			require.Len(t, f.pods, 2)
+			require.Equal(t, v1alpha1.PhaseRunning, f.job.Status.Phase)
+		})
+	}
 }
 
 // TestFailedMemberIsLookedAtAgain checks that a job with a failed or succeeded member is judged in time, because members

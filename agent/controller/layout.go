@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/controller/gang"
+	"github.com/musterhq/muster/agent/controller/history"
 	"github.com/musterhq/muster/exec/names"
 )
 
@@ -20,6 +21,7 @@ type slot struct {
 	role      string // launcher, or the role's name
 	index     int    // within the role
 	rank      int    // among all workers; -1 for the launcher
+	over      bool   // its work is done, and no pod is created again
 	spare     bool   // at the start: which pods are spares changes with failures, and only the launcher knows it
 	container string // the role's own container
 	template  *corev1.PodTemplateSpec
@@ -50,6 +52,11 @@ func layout(job *v1alpha1.LaunchJob) []slot {
 			for n := range int(job.Spec.Spares) {
 				add(r, replicas(job, r)+n, true)
 			}
+		}
+	}
+	if done := job.Status.Completed; done != "" && job.Spec.Launcher == nil {
+		for rank, over := range history.Ranks(done, len(slots)) {
+			slots[rank].over = over
 		}
 	}
 	return slots

@@ -90,6 +90,9 @@ func observe(slots []slot, pods []*corev1.Pod, attempt int32, now time.Time) (pl
 			p.stage = forgotten
 			p.why, _ = rendezvous.Disrupted(p.pod)
 		}
+		if s.over {
+			p.stage, p.code = done, 0
+		}
 		places = append(places, p)
 	}
 	for _, rest := range of {
@@ -130,7 +133,7 @@ func (p *place) judge(now time.Time) {
 }
 
 // began reports whether the container of a pod that has ended ever ran.
-func (p *place) began() bool { return p.status().State.Terminated != nil && p.cause == "" }
+func (p *place) began() bool { return p.over || p.status().State.Terminated != nil && p.cause == "" }
 
 // restarts reports whether the kubelet starts the container again in the same pod, by the rules of its
 // template. A worker that its launcher has given up gets another pod whatever they say.

@@ -49,13 +49,14 @@ func newStatus(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
 		s.Ready = fmt.Sprintf("%d/%d", ready, wanted)
 	}
 	remember(s, sc)
+	s.Completed = completed(job, sc.places)
 	switch {
 	case sc.verdict.over:
 		finish(s, job, sc)
 		s.Progress = progress.Last(s.TrainerStatus)
 	case runPolicy(job).Suspend:
-		s.StartTime = nil
-		if sc.alive == 0 { // until then Kueue holds the quota
+		s.StartTime, s.Completed = nil, "" // all pods start again
+		if sc.alive == 0 {                 // until then Kueue holds the quota
 			s.Gang = "" // a resumed job may find another scheduler
 		}
 		why := obstacle{reasonSuspended, "runPolicy.suspend is true"}
@@ -145,6 +146,19 @@ func count(s *v1alpha1.LaunchJobStatus, sc scene) (ready, wanted int) {
 	return ready, wanted
 }
 
+// completed lists the ranks whose work is done. Members that the agent starts end together, so it lists only pods whose
+// image starts its own command. A pod that is being deleted may be one of a job that was suspended and resumed.
+func completed(job *v1alpha1.LaunchJob, places []place) string {
+	if job.Spec.Launcher != nil {
+		return ""
+	}
+	var over []bool
+	for _, p := range places {
+		over = append(over, p.over || p.stage == done && p.code == 0 && p.pod.DeletionTimestamp == nil && builder{job: job}.unwrapped(p.slot))
+	}
+	return history.List(over)
+}
+
 // emptied returns the status of a job that has ended, without the pods that have ended or gone since. How
 // many have succeeded and failed stays as it was at the end.
 func emptied(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
@@ -197,7 +211,7 @@ func finish(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene) {
 	reports.Spend(s, v.spent)
 	if v.evicted {
 		s.Attempt++
-		s.Replacements = 0
+		s.Replacements, s.Completed = 0, ""
 		s.Evictions++
 		s.StartTime = nil
 		say(s, v1alpha1.PhaseWaiting, obstacle{v.reason, v.message}, "", v1alpha1.Admitted, v1alpha1.WorkersReady, v1alpha1.Launched, v1alpha1.Restarting, v1alpha1.Stalled)
@@ -205,7 +219,7 @@ func finish(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene) {
 	}
 	if v.retried(job, s.Attempt) {
 		s.Attempt++
-		s.Replacements = 0 // its pods may be replaced as often as the first ones
+		s.Replacements, s.Completed = 0, "" // its pods may be replaced as often as the first ones
 		why := obstacle{reasonAgain, fmt.Sprintf("attempt %d, with new pods: %s", s.Attempt, v.message)}
 		say(s, v1alpha1.PhaseRestarting, why, v1alpha1.Restarting, v1alpha1.Launched, v1alpha1.Stalled)
 		return

@@ -126,7 +126,7 @@ func deciders(job *v1alpha1.LaunchJob, places []place) []place {
 // verdict returns the verdict for the job, given the end of this pod.
 func (p place) verdict() verdict {
 	if p.code == 0 {
-		return verdict{over: true, good: true, reason: reasonCompleted, message: p.pod.Name + " ended with 0", before: p.before, spent: p.spent, run: p.end()}
+		return verdict{over: true, good: true, reason: reasonCompleted, message: p.name + " ended with 0", before: p.before, spent: p.spent, run: p.end()}
 	}
 	words := strings.TrimSpace(p.words)
 	line, _, _ := strings.Cut(words, "\n")

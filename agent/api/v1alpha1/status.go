@@ -108,6 +108,9 @@ type LaunchJobStatus struct {
 	// The short record of what happened, from which agent timeline draws a job whose launcher is not there.
 	// +optional
 	Timeline *Timeline `json:"timeline,omitempty"`
+	// Ranks whose container ended with 0 in this attempt, as in 0-2,7, if the image of the pods starts its own command. Such a pod is not created again if it is removed, because its work is done.
+	// +optional
+	Completed string `json:"completed,omitempty"`
 	// Pods of the role worker, for kubectl scale.
 	// +optional
 	Workers int32 `json:"workers,omitempty"`

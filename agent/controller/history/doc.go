@@ -5,6 +5,7 @@
 //	record.go    Next: from a View of the job to the new record
 //	fold.go      the limits of the record, and which attempts are left out
 //	replaced.go  the limit of the list of replaced pods
+//	ranks.go     lists of ranks
 //
 // Guarantees: the record has at most mostEvents events and mostBytes bytes. The last attempt is never left
 // out. Next is pure, and returns the same record for the same View.
