@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
@@ -94,16 +95,33 @@ func (r *Reconciler) make(ctx context.Context, o *unstructured.Unstructured, job
 
 // follow changes the LaunchJob after a change of its object. A suspended job can change completely,
 // because nothing runs. Otherwise only its deadline, its cleanup, and the number of workers of an
-// elastic job can change.
+// elastic job can change. If the API server or the conversion rejects the change, the LaunchJob goes on as it is, but
+// it is suspended if the object is.
 func (r *Reconciler) follow(ctx context.Context, o *unstructured.Unstructured, job *v1alpha1.LaunchJob) error {
 	if job.Annotations[names.AnnotationMadeFrom] == strconv.FormatInt(o.GetGeneration(), 10) {
 		return r.untimed(ctx, job)
 	}
 	want, _, sentence := r.convert(o)
-	if sentence != "" {
-		r.unchanged(o, sentence)
+	if sentence == "" {
+		err := r.change(ctx, r.changed(o, job, want))
+		if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
+			return err
+		}
+		sentence = err.Error()
+	}
+	r.unchanged(o, sentence)
+	next := job.DeepCopy()
+	p := ptr.Deref(next.Spec.RunPolicy, v1alpha1.RunPolicy{})
+	if !suspended(o) || p.Suspend {
 		return nil
 	}
+	p.Suspend = true
+	next.Spec.RunPolicy = &p
+	return r.change(ctx, next)
+}
+
+// changed returns a LaunchJob with what can be changed of it now.
+func (r *Reconciler) changed(o *unstructured.Unstructured, job, want *v1alpha1.LaunchJob) *v1alpha1.LaunchJob {
 	next := job.DeepCopy()
 	if p := job.Spec.RunPolicy; p != nil && p.Suspend {
 		next.Spec = want.Spec
@@ -119,13 +137,13 @@ func (r *Reconciler) follow(ctx context.Context, o *unstructured.Unstructured, j
 		next.Annotations = map[string]string{}
 	}
 	next.Annotations[names.AnnotationMadeFrom] = want.Annotations[names.AnnotationMadeFrom]
-	err := r.Client.Update(ctx, next, client.FieldOwner(fieldManager))
-	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-		r.unchanged(o, err.Error())
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("change LaunchJob %s: %w", job.Name, err)
+	return next
+}
+
+// change updates a LaunchJob.
+func (r *Reconciler) change(ctx context.Context, next *v1alpha1.LaunchJob) error {
+	if err := r.Client.Update(ctx, next, client.FieldOwner(fieldManager)); err != nil {
+		return fmt.Errorf("change LaunchJob %s: %w", next.Name, err)
 	}
 	return nil
 }
@@ -137,10 +155,7 @@ func (r *Reconciler) untimed(ctx context.Context, job *v1alpha1.LaunchJob) error
 	}
 	next := job.DeepCopy()
 	next.Spec.RunPolicy.TTLSecondsAfterFinished = nil
-	if err := r.Client.Update(ctx, next, client.FieldOwner(fieldManager)); err != nil {
-		return fmt.Errorf("change LaunchJob %s: %w", job.Name, err)
-	}
-	return nil
+	return r.change(ctx, next)
 }
 
 // unchanged reports that a change of the object has no effect.

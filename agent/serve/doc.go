@@ -24,7 +24,10 @@
 //     last one.
 //   - It never writes the spec of an object. The LaunchJob has the object's name, and
 //     is deleted with it.
-//   - Each reconcile writes the status at most once, and only after a change.
+//   - Each reconcile writes the status at most once, and only after a change. It does so
+//     also if a change of the object cannot be carried to the LaunchJob.
+//   - A served object can be suspended, even if its spec is otherwise wrong. It is shown as
+//     suspended as long as its LaunchJob is.
 //   - A LaunchJob is not deleted for its age before the status has its end. So a finished
 //     object does not run again.
 //   - If it is killed between two writes, it continues where it was. If it is turned

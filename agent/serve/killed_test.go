@@ -28,6 +28,8 @@ func TestKilledBetweenAnyTwoWrites(t *testing.T) {
 		w.settle()
 		w.change(func(o *unstructured.Unstructured) { set(t, o, false, "runPolicy", "suspend") })
 		w.settle()
+		w.tells(v1alpha1.LaunchJobStatus{Phase: v1alpha1.PhaseWaiting})
+		w.settle()
 		w.tells(isRunning())
 		w.settle()
 		w.tells(ended(v1alpha1.PhaseSucceeded, role("master", 0, 1, 0), role("worker", 0, 2, 0)))

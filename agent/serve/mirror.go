@@ -72,7 +72,7 @@ func begin(k kind, o *unstructured.Unstructured, old status, now metav1.Time) *m
 // training follows training-operator.
 func (m *mirror) training() {
 	over := m.job.CompletionTime != nil
-	if suspended(m.object) && !over {
+	if m.halted() {
 		m.suspend()
 		return
 	}
@@ -105,6 +105,12 @@ func (m *mirror) training() {
 	case m.s.ReplicaStatuses[m.kind.lead(m.replicas)].Active > 0:
 		m.say(running, true, m.kind.reason("Running"), isRunning)
 	}
+}
+
+// halted reports whether the object is shown as suspended. That is as long as its LaunchJob is, because a change of the
+// object may not have reached the LaunchJob.
+func (m *mirror) halted() bool {
+	return m.job.Phase == v1alpha1.PhaseSuspended || m.job.Phase == "" && suspended(m.object)
 }
 
 // suspend sets what training-operator reports for a suspended job.

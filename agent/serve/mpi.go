@@ -11,7 +11,7 @@ import (
 func (m *mirror) mpi() {
 	name := m.object.GetNamespace() + "/" + m.object.GetName()
 	over := m.job.CompletionTime != nil
-	stopped := suspended(m.object) && !over
+	stopped := m.halted()
 	switch {
 	case stopped:
 		m.say(isSuspended, true, m.kind.reason("Suspended"), "MPIJob suspended")

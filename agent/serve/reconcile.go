@@ -88,10 +88,16 @@ func (r *Reconciler) goOn(ctx context.Context, o *unstructured.Unstructured, s s
 			return retry(errors.Join(err, r.yield(ctx, o, s, job, who)))
 		}
 	}
-	if err := r.follow(ctx, o, job); err != nil {
-		return retry(err)
+	failed := r.follow(ctx, o, job)
+	result, err := r.report(ctx, o, s, newStatus(r.Kind, o, s, job.Status, r.now())) // whatever the change is, the job goes on
+	if apierrors.IsForbidden(failed) {
+		r.unchanged(o, failed.Error())
+		return reconcile.Result{RequeueAfter: lookAgain}, err
 	}
-	return r.report(ctx, o, s, newStatus(r.Kind, o, s, job.Status, r.now()))
+	if failed != nil {
+		return retry(errors.Join(failed, err))
+	}
+	return result, err
 }
 
 // take starts with an object that no other operator has touched. other is an existing LaunchJob of
