@@ -253,7 +253,14 @@ func ongoing(s *v1alpha1.LaunchJobStatus, sc scene, allReady, enough bool) {
 	}
 	switch {
 	case enough && up:
-		say(s, "", obstacle{reasonLaunched, allRun(sc)}, v1alpha1.Launched, v1alpha1.Restarting)
+		run := obstacle{reasonLaunched, "launcher and workers run"}
+		if !sc.places[0].launcher() {
+			run.message = "all members run"
+		}
+		set(s, v1alpha1.Launched, true, run)
+		if !sc.places[0].unwell() { // else listen decides: a condition that is set twice looks like a change
+			set(s, v1alpha1.Restarting, false, run)
+		}
 		if allReady && sc.blocked == nil {
 			o = obstacle{}
 		}
@@ -272,14 +279,6 @@ func ongoing(s *v1alpha1.LaunchJobStatus, sc scene, allReady, enough bool) {
 	if fewer := sc.line.obstacle(); fewer != nil && s.Phase == v1alpha1.PhaseRunning && s.Reason == "" {
 		s.Reason, s.Message = fewer.reason, fewer.message
 	}
-}
-
-// allRun describes what is running when every part of the job runs.
-func allRun(sc scene) string {
-	if !sc.places[0].launcher() {
-		return "all members run"
-	}
-	return "launcher and workers run"
 }
 
 // worst returns the most important reason among the pods that are not ready, or what the API server

@@ -68,12 +68,16 @@ func listen(s *v1alpha1.LaunchJobStatus, sc scene) {
 		return // the event comes after the pod's status
 	}
 	why, kind := obstacle{reasonHang, cmp.Or(reports.Clip(words, 1000), l.pod.Name+" reports a hang, no progress or a restart; its log shows which")}, v1alpha1.Stalled
+	other := v1alpha1.Restarting
 	switch {
 	case reports.Restarted(words):
-		why.reason, kind = reasonRestart, v1alpha1.Restarting
+		why.reason, kind, other = reasonRestart, v1alpha1.Restarting, v1alpha1.Stalled
 	case reports.Stalled(words):
 		why.reason = reasonStall
 	}
 	set(s, kind, true, why)
+	if other == v1alpha1.Stalled || s.Phase == v1alpha1.PhaseRunning { // else pods are being replaced
+		set(s, other, false, why)
+	}
 	s.Reason, s.Message = why.reason, why.message
 }

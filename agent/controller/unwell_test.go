@@ -64,9 +64,10 @@ func TestWhatTheLauncherReports(t *testing.T) {
 			look(aPod(job, "pi-launcher", asked(true, time.Hour)))
 			require.Equal(t, v1alpha1.PhaseRunning, job.Status.Phase)
 			<-recorder.Events // Running
-			for range 2 {
-				look(aPod(job, "pi-launcher", asked(false, tc.since)))
-			}
+			look(aPod(job, "pi-launcher", asked(false, tc.since)))
+			before := *job.Status.DeepCopy()
+			look(aPod(job, "pi-launcher", asked(false, tc.since)))
+			require.Equal(t, before, job.Status, "a status that does not change is not written again")
 			require.Equal(t, v1alpha1.PhaseRunning, job.Status.Phase)
 			require.Equal(t, tc.reason, job.Status.Reason)
 			for _, kind := range []string{v1alpha1.Stalled, v1alpha1.Restarting} {
@@ -82,6 +83,20 @@ func TestWhatTheLauncherReports(t *testing.T) {
 			require.False(t, meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.Stalled))
 			require.False(t, meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.Restarting))
 		})
+	}
+}
+
+// TestHangThatEndsInARestart checks that a job no longer hangs when its launcher reports a restart, and the other way round.
+func TestHangThatEndsInARestart(t *testing.T) {
+	job := aJob(t, "mpi")
+	for _, words := range []string{"mpirun seems to hang: for 600 s nothing was printed", "attempt 2 of 3: rank 1 was killed by SIGKILL", "mpirun seems to hang: for 600 s nothing was printed"} {
+		launcher, b, sc := aPod(job, "pi-launcher", asked(false, time.Second)), aBuilder(job), scene{now: now()}
+		sc.events = []corev1.Event{{InvolvedObject: corev1.ObjectReference{UID: launcher.UID}, Message: "Readiness probe failed: agent: ready: " + words + "\n"}}
+		sc.places, _ = observe(b.slots, []*corev1.Pod{launcher, aPod(job, "pi-worker-0"), aPod(job, "pi-worker-1")}, b.attempt, sc.now)
+		job.Status = newStatus(job, sc)
+		restarts := words[0] == 'a'
+		require.Equal(t, restarts, meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.Restarting), words)
+		require.Equal(t, !restarts, meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.Stalled), words)
 	}
 }
 
