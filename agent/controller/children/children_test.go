@@ -76,6 +76,18 @@ func TestTaken(t *testing.T) {
 	require.Zero(t, *updates)
 }
 
+// TestFormerJob checks that an object of a deleted job with the same name is not taken for that of a stranger: nobody needs
+// to rename anything.
+func TestFormerJob(t *testing.T) {
+	former := aJob()
+	former.UID = "before"
+	w, _ := aWriter(t, aService(Meta(former, "pi"), "pi"))
+	_, err := w.Keep(t.Context(), w.Reader, aJob(), aService(Meta(aJob(), "pi"), "pi"))
+	var taken *Taken
+	require.ErrorAs(t, err, &taken)
+	require.EqualError(t, err, "Service pi belongs to a deleted job of this name: waiting until it is deleted too")
+}
+
 // TestCreateAgain checks that a repeated create changes nothing.
 func TestCreateAgain(t *testing.T) {
 	w, _ := aWriter(t)

@@ -22,9 +22,15 @@ func Meta(job *v1alpha1.LaunchJob, name string) metav1.ObjectMeta {
 }
 
 // Taken means that an object with the name of a child belongs to another owner.
-type Taken struct{ Kind, Name string }
+type Taken struct {
+	Kind, Name string
+	former     bool // the owner is a deleted job of the same name
+}
 
 func (t *Taken) Error() string {
+	if t.former {
+		return fmt.Sprintf("%s %s belongs to a deleted job of this name: waiting until it is deleted too", t.Kind, t.Name)
+	}
 	return fmt.Sprintf("%s %s exists and does not belong to this job: rename one of them", t.Kind, t.Name)
 }
 
@@ -33,5 +39,7 @@ func Ours(job *v1alpha1.LaunchJob, want, have client.Object) error {
 	if metav1.IsControlledBy(have, job) {
 		return nil
 	}
-	return &Taken{want.GetObjectKind().GroupVersionKind().Kind, want.GetName()}
+	owner := metav1.GetControllerOf(have)
+	former := owner != nil && owner.Kind == v1alpha1.Kind && owner.Name == job.Name
+	return &Taken{want.GetObjectKind().GroupVersionKind().Kind, want.GetName(), former}
 }
