@@ -135,6 +135,14 @@ func (s *story) job() *v1alpha1.LaunchJob {
 	return job
 }
 
+// edit changes the spec of the job.
+func (s *story) edit(change func(*v1alpha1.LaunchJob)) {
+	s.t.Helper()
+	job := s.job()
+	change(job)
+	require.NoError(s.t, s.truth.Update(s.t.Context(), job))
+}
+
 // kubelet changes the status of the named pods, or of all pods if there are no names.
 func (s *story) kubelet(tell func(*corev1.Pod), only ...string) {
 	for _, p := range s.pods() {

@@ -27,14 +27,6 @@ var badEdits = map[string]func(*v1alpha1.LaunchJob){
 	},
 }
 
-// edit changes the spec of the job.
-func (s *story) edit(change func(*v1alpha1.LaunchJob)) {
-	s.t.Helper()
-	job := s.job()
-	change(job)
-	require.NoError(s.t, s.truth.Update(s.t.Context(), job))
-}
-
 // TestBadEditOfRunningJob checks that an edit of a template that cannot be built does not end a running job. Its
 // pods go on, the status and one event say what is wrong, and no pod is created until the template is corrected.
 func TestBadEditOfRunningJob(t *testing.T) {

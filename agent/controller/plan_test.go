@@ -189,7 +189,7 @@ func TestEndOfDisruptedPod(t *testing.T) {
 		"the disruption did not take place": {[]func(*corev1.Pod){ended(0, time.Minute, ""), disrupted(2*time.Minute, corev1.ConditionFalse), deleted(0, 0)}, done},
 	} {
 		t.Run(name, func(t *testing.T) {
-			places, _ := observe(layout(job), []*corev1.Pod{aPod(job, net0, tc.change...)}, 1, now())
+			places, _ := observe(layout(job), []*corev1.Pod{aPod(job, "net-master-0", tc.change...)}, 1, now())
 			require.Equal(t, tc.want, places[0].stage)
 		})
 	}

@@ -149,12 +149,10 @@ func count(s *v1alpha1.LaunchJobStatus, sc scene) (ready, wanted int) {
 // completed lists the ranks whose work is done. Members that the agent starts end together, so it lists only pods whose
 // image starts its own command. A pod that is being deleted may be one of a job that was suspended and resumed.
 func completed(job *v1alpha1.LaunchJob, places []place) string {
-	if job.Spec.Launcher != nil {
-		return ""
-	}
+	b, alone := builder{job: job}, job.Spec.Launcher == nil
 	var over []bool
 	for _, p := range places {
-		over = append(over, p.over || p.stage == done && p.code == 0 && p.pod.DeletionTimestamp == nil && builder{job: job}.unwrapped(p.slot))
+		over = append(over, p.over || alone && p.stage == done && p.code == 0 && p.pod.DeletionTimestamp == nil && b.unwrapped(p.slot))
 	}
 	return history.List(over)
 }
@@ -253,10 +251,11 @@ func ongoing(s *v1alpha1.LaunchJobStatus, sc scene, allReady, enough bool) {
 	}
 	switch {
 	case enough && up:
-		run := obstacle{reasonLaunched, "launcher and workers run"}
+		what := "launcher and workers run"
 		if !sc.places[0].launcher() {
-			run.message = "all members run"
+			what = "all members run"
 		}
+		run := obstacle{reasonLaunched, what}
 		set(s, v1alpha1.Launched, true, run)
 		if !sc.places[0].unwell() { // else listen decides: a condition that is set twice looks like a change
 			set(s, v1alpha1.Restarting, false, run)
