@@ -69,7 +69,7 @@ launch-path:
 
 .PHONY: generate
 generate: ## make the CRD, deep copies, manifests, docs/reference
-	$(TOOL) controller-gen object paths=./agent/api/... crd:generateEmbeddedObjectMeta=true output:crd:stdout | $(LAB) install crd > images/deploy/crd.yaml
+	$(TOOL) controller-gen object paths=./agent/api/... crd:generateEmbeddedObjectMeta=true output:crd:stdout | $(LAB) install crd > images/chart/files/crd/crd.yaml
 	$(LAB) monitoring
 	$(TOOL) kustomize build images/deploy | $(LAB) install
 	@$(MAKE) --no-print-directory build
@@ -77,7 +77,7 @@ generate: ## make the CRD, deep copies, manifests, docs/reference
 
 .PHONY: fresh
 fresh: generate ## check that generated files are committed and up to date
-	@git diff --exit-code --stat -- agent/api images/deploy/crd.yaml images/install.yaml images/images.txt images/chart docs/reference || \
+	@git diff --exit-code --stat -- agent/api images/install.yaml images/images.txt images/chart docs/reference || \
 		{ echo "hint: make generate, and commit what it changed"; exit 1; }
 
 # The site's programs, from PyPI.

@@ -21,7 +21,7 @@ import (
 func TestTheServerTakesThem(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	_, err := kube.Kubectl(ctx, "default", nil, "apply", "--server-side", "--force-conflicts", "-f", "../../images/deploy/crd.yaml")
+	_, err := kube.Kubectl(ctx, "default", nil, "apply", "--server-side", "--force-conflicts", "-f", "../../images/chart/files/crd/crd.yaml")
 	require.NoError(t, err)
 	require.NoError(t, kube.Served(ctx, "crd/launchjobs.muster.dev"))
 	refused := figure.Series{Unit: "jobs", Reduce: "sum"}

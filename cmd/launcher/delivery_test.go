@@ -13,7 +13,7 @@ import (
 func TestDefaultDelivery(t *testing.T) {
 	require.Equal(t, "auto", newSubmit(standard(asAgent)).Flags().Lookup("delivery").DefValue)
 	require.Equal(t, "auto", newConvert(standard(asAgent)).Flags().Lookup("delivery").DefValue)
-	for _, file := range []string{"install.yaml", "deploy/crd.yaml", "chart/templates/crd.yaml"} {
+	for _, file := range []string{"install.yaml", "chart/files/crd/crd.yaml"} {
 		crd, err := os.ReadFile("../../images/" + file)
 		require.NoError(t, err)
 		_, field, found := strings.Cut(string(crd), " delivery:\n")

@@ -25,7 +25,7 @@ import (
 // TestLaunchJobMistakes checks that the API server rejects each mistake with a message.
 func TestLaunchJobMistakes(t *testing.T) {
 	t.Parallel()
-	_, err := kubectlCall{namespace: "default"}.run("apply", "-f", "../../images/deploy/crd.yaml")
+	_, err := kubectlCall{namespace: "default"}.run("apply", "-f", "../../images/chart/files/crd/crd.yaml")
 	require.NoError(t, err)
 	s := newSpace(t)
 	dry := func(object any) error {

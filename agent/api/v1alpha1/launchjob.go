@@ -8,6 +8,8 @@ import (
 // LaunchJob is one distributed run: a launcher and its workers, or members that
 // need no launcher.
 //
+// +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep"
+// +kubebuilder:metadata:labels="app.kubernetes.io/part-of=muster"
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=launchjobs,singular=launchjob,shortName=lj,scope=Namespaced
 // +kubebuilder:subresource:status

@@ -37,13 +37,12 @@ func run(args []string) error {
 	if err != nil {
 		return fmt.Errorf("read the rights: %w", err)
 	}
-	return write(string(text), string(rights), filepath.Join(target, "monitoring"), target)
+	return write(string(text), string(rights), target)
 }
 
-// write writes install.yaml, the list of images and the chart to dir. monitoring is the folder of alerts and
-// dashboards.
-func write(text, rights, monitoring, dir string) error {
-	crd, cluster, docs, err := split(text)
+// write writes install.yaml, the list of images and the chart's templates to dir.
+func write(text, rights, dir string) error {
+	cluster, docs, err := split(text)
 	if err != nil {
 		return err
 	}
@@ -59,12 +58,8 @@ func write(text, rights, monitoring, dir string) error {
 	if err := os.MkdirAll(templates, 0o755); err != nil {
 		return fmt.Errorf("create directory: %w", err)
 	}
-	if err := copyMonitoring(monitoring, filepath.Join(dir, "chart", "files")); err != nil {
-		return err
-	}
 	for path, content := range map[string]string{
 		filepath.Join(dir, "install.yaml"):          head + text,
-		filepath.Join(templates, "crd.yaml"):        "{{- if .Values.crd }}\n" + keep(crd) + "{{- end }}\n",
 		filepath.Join(templates, "cluster.yaml"):    "{{- if not .Values.namespaces }}\n" + head + strings.Join(cluster, "---\n") + "{{- end }}\n",
 		filepath.Join(templates, "controller.yaml"): controller,
 		filepath.Join(templates, "kubeflow.yaml"):   serving,
@@ -77,46 +72,23 @@ func write(text, rights, monitoring, dir string) error {
 	return nil
 }
 
-// copyMonitoring copies alerts and dashboards into the chart, because a chart can only read its own files.
-func copyMonitoring(from, to string) error {
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return fmt.Errorf("create directory: %w", err)
-	}
-	for _, name := range []string{"alerts.yaml", "dashboards/fleet.json", "dashboards/job.json"} {
-		text, err := os.ReadFile(filepath.Join(from, name))
-		if err != nil {
-			return fmt.Errorf("copy for the chart: %w", err)
-		}
-		if err := os.WriteFile(filepath.Join(to, filepath.Base(name)), text, 0o644); err != nil {
-			return fmt.Errorf("copy for the chart: %w", err)
-		}
-	}
-	return nil
-}
-
-// split separates the CRD and the cluster-wide objects from the rest. It drops the namespace, which Helm creates.
-func split(text string) (crd string, cluster, rest []string, err error) {
+// split separates the cluster-wide objects from the rest. It drops the CRD, which the chart has in a file of its own,
+// and the namespace, which Helm creates.
+func split(text string) (cluster, rest []string, err error) {
 	for _, doc := range strings.Split(text, "\n---\n") {
 		doc = strings.TrimSuffix(doc, "\n") + "\n"
 		switch {
-		case strings.Contains(doc, "\nkind: CustomResourceDefinition\n"):
-			crd = doc
-		case strings.Contains(doc, "\nkind: Namespace\n"):
+		case strings.Contains(doc, "\nkind: CustomResourceDefinition\n"), strings.Contains(doc, "\nkind: Namespace\n"):
 		case strings.Contains(doc, "\nkind: ValidatingAdmissionPolicy"), strings.Contains(doc, "rbac.authorization.k8s.io/aggregate-to-"):
 			cluster = append(cluster, doc)
 		default:
 			rest = append(rest, doc)
 		}
 	}
-	if crd == "" || len(cluster) != 4 || len(rest) != 9 {
-		return "", nil, nil, fmt.Errorf("split the manifests: expected a CRD, 4 cluster-wide objects and 9 others, found %d and %d: check images/deploy", len(cluster), len(rest))
+	if len(cluster) != 4 || len(rest) != 9 {
+		return nil, nil, fmt.Errorf("split the manifests: expected 4 cluster-wide objects and 9 others, found %d and %d: check images/deploy", len(cluster), len(rest))
 	}
-	return crd, cluster, rest, nil
-}
-
-// keep makes Helm keep the CRD, and with it the jobs, when the chart is uninstalled.
-func keep(crd string) string {
-	return strings.Replace(crd, "  annotations:\n", "  annotations:\n    helm.sh/resource-policy: keep\n", 1)
+	return cluster, rest, nil
 }
 
 // images lists the images that a private registry must have.

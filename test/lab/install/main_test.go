@@ -23,23 +23,27 @@ func TestChart(t *testing.T) {
 	require.NoError(t, err)
 	rights, err := os.ReadFile("../../../images/serve-kubeflow/rights.yaml")
 	require.NoError(t, err)
-	dir, monitoring := t.TempDir(), "../../../images/monitoring"
-	require.NoError(t, write(strings.TrimPrefix(string(text), head), string(rights), monitoring, dir))
-	for _, name := range []string{"install.yaml", "images.txt", "chart/templates/crd.yaml", "chart/templates/cluster.yaml", "chart/templates/controller.yaml", "chart/templates/kubeflow.yaml", "chart/files/alerts.yaml", "chart/files/fleet.json", "chart/files/job.json"} {
+	dir := t.TempDir()
+	require.NoError(t, write(strings.TrimPrefix(string(text), head), string(rights), dir))
+	for _, name := range []string{"install.yaml", "images.txt", "chart/templates/cluster.yaml", "chart/templates/controller.yaml", "chart/templates/kubeflow.yaml"} {
 		want, err := os.ReadFile(filepath.Join("../../../images", name))
 		require.NoError(t, err)
 		got, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(got), name)
 	}
+	crd, err := os.ReadFile("../../../images/chart/files/crd/crd.yaml")
+	require.NoError(t, err)
+	require.Contains(t, string(text), strings.TrimPrefix(string(crd), "---\n"))
+	require.Contains(t, string(crd), "\n    helm.sh/resource-policy: keep\n", "helm uninstall would delete all jobs")
 	chart, err := os.ReadFile(filepath.Join(dir, "chart/templates/controller.yaml"))
 	require.NoError(t, err)
 	require.NotContains(t, string(chart), "ghcr.io", "an image does not come from the values")
 	require.NotContains(t, string(chart), "muster-system", "the namespace must be the release's")
 	require.Equal(t, 2, strings.Count(string(chart), "{{- range $namespace := .Values.namespaces }}"), "a Role and its binding")
-	require.Error(t, write("kind: Pod\n", string(rights), monitoring, dir))
-	require.Error(t, write(strings.TrimPrefix(string(text), head), "kind: Role\n", monitoring, dir))
-	err = write(strings.ReplaceAll(string(text), "memory: 256Mi", "memory: 512Mi"), string(rights), monitoring, dir)
+	require.Error(t, write("kind: Pod\n", string(rights), dir))
+	require.Error(t, write(strings.TrimPrefix(string(text), head), "kind: Role\n", dir))
+	err = write(strings.ReplaceAll(string(text), "memory: 256Mi", "memory: 512Mi"), string(rights), dir)
 	require.ErrorContains(t, err, "make the chart: images/deploy has no ", "a value would have no effect")
 }
 
@@ -110,7 +114,7 @@ func TestUsersMay(t *testing.T) {
 
 // TestTheCRDExplainsItself checks that kubectl explain has a description of each field of our own, and of each phase.
 func TestTheCRDExplainsItself(t *testing.T) {
-	text, err := os.ReadFile("../../../images/deploy/crd.yaml")
+	text, err := os.ReadFile("../../../images/chart/files/crd/crd.yaml")
 	require.NoError(t, err)
 	var crd apiextensionsv1.CustomResourceDefinition
 	require.NoError(t, yaml.Unmarshal(text, &crd))

@@ -20,13 +20,13 @@ func promtool(t *testing.T, args ...string) {
 
 // TestAlerts checks that each alert fires for its fault and not for a healthy cluster.
 func TestAlerts(t *testing.T) {
-	promtool(t, "check", "rules", "../../../images/monitoring/alerts.yaml")
+	promtool(t, "check", "rules", "../../../images/chart/files/alerts.yaml")
 	promtool(t, "test", "rules", "testdata/alerts_test.yaml")
 }
 
 // TestEveryAlertIsTested checks that testdata/alerts_test.yaml expects each alert once to fire and once not to.
 func TestEveryAlertIsTested(t *testing.T) {
-	rules, err := os.ReadFile("../../../images/monitoring/alerts.yaml")
+	rules, err := os.ReadFile("../../../images/chart/files/alerts.yaml")
 	require.NoError(t, err)
 	cases, err := os.ReadFile("testdata/alerts_test.yaml")
 	require.NoError(t, err)
@@ -45,9 +45,9 @@ func TestDashboardsAreFresh(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, write(dir))
 	for _, name := range []string{"fleet.json", "job.json"} {
-		want, err := os.ReadFile(filepath.Join(dir, "dashboards", name))
+		want, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
-		have, err := os.ReadFile(filepath.Join("../../../images/monitoring/dashboards", name))
+		have, err := os.ReadFile(filepath.Join("../../../images/chart/files", name))
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(have), "make generate, and commit %s", name)
 	}
@@ -57,7 +57,7 @@ func TestDashboardsAreFresh(t *testing.T) {
 func TestPanelsNameKnownMetrics(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/reference/metrics.md")
 	require.NoError(t, err)
-	text, err := os.ReadFile("../../../images/monitoring/alerts.yaml")
+	text, err := os.ReadFile("../../../images/chart/files/alerts.yaml")
 	require.NoError(t, err)
 	exprs := string(text)
 	for _, r := range append(fleet(), one()...) {

@@ -24,7 +24,7 @@ func source() common.DataSourceRef {
 	return common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr("${datasource}")}
 }
 
-// dashboards returns the files below images/monitoring/dashboards.
+// dashboards returns the dashboards by the names of their files.
 func dashboards() (map[string][]byte, error) {
 	all := map[string][]byte{}
 	for name, d := range map[string]*board{

@@ -1,4 +1,4 @@
-// Command monitoring writes what images/monitoring has for Grafana and Prometheus: dashboards and alerts.
+// Command monitoring writes the dashboards for Grafana in images/chart/files, and tests them and the alerts there.
 //
 //	panels.go     the panels of both dashboards, one row each
 //	dashboard.go  panels -> Grafana's JSON, by Grafana's own types

@@ -7,7 +7,7 @@ import (
 )
 
 // target is the folder of the files, from the root of the checkout.
-const target = "images/monitoring"
+const target = "images/chart/files"
 
 func main() {
 	if err := write(target); err != nil {
@@ -16,13 +16,12 @@ func main() {
 	}
 }
 
-// write writes the dashboards below dir.
+// write writes the dashboards to dir.
 func write(dir string) error {
 	all, err := dashboards()
 	if err != nil {
 		return err
 	}
-	dir = filepath.Join(dir, "dashboards")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("create folder: %w", err)
 	}

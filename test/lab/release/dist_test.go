@@ -77,6 +77,7 @@ func TestPins(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(overlay), "newName: registry.example.com/m/muster-agent\n    digest: "+p.digests["agent"])
 	require.NotContains(t, string(overlay), "newTag: ")
+	require.FileExists(t, filepath.Join(dir, "muster-kustomize/chart/files/crd/crd.yaml"))
 
 	data, meta, err := p.chart(filepath.Join(images, "chart"), time.Unix(0, 0))
 	require.NoError(t, err)

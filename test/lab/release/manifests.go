@@ -71,7 +71,7 @@ func (p pins) kustomization(text string) (string, error) {
 // kustomize returns an archive of the folders that kubectl apply -k takes.
 func (p pins) kustomize(images string, when time.Time) ([]byte, error) {
 	var all []oci.File
-	for _, folder := range []string{"deploy", "deploy-kubeflow", "deploy-namespaced", "serve-kubeflow"} {
+	for _, folder := range []string{"chart/files/crd", "deploy", "deploy-kubeflow", "deploy-namespaced", "serve-kubeflow"} {
 		files, err := read(filepath.Join(images, folder), "muster-kustomize/"+folder)
 		if err != nil {
 			return nil, err

@@ -21,7 +21,7 @@ func parts(root string) []part {
 		return func() (string, error) { return g.table(root, heading) }
 	}
 	fields := func(of string) func() (string, error) {
-		return func() (string, error) { return LaunchJob(filepath.Join(root, "images/deploy/crd.yaml"), of) }
+		return func() (string, error) { return LaunchJob(filepath.Join(root, "images/chart/files/crd/crd.yaml"), of) }
 	}
 	checks := func(of string) func() (string, error) {
 		return func() (string, error) { return Checks(of) }

@@ -30,7 +30,7 @@ type validator struct {
 
 func newValidator(t *testing.T) validator {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "images/deploy/crd.yaml"))
+	text, err := os.ReadFile(filepath.Join(root, "images/chart/files/crd/crd.yaml"))
 	require.NoError(t, err)
 	var crd apiextensionsv1.CustomResourceDefinition
 	require.NoError(t, yaml.Unmarshal(text, &crd))
