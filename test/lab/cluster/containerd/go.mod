@@ -2,7 +2,14 @@ module github.com/musterhq/muster/test/lab/cluster/containerd
 
 go 1.26.6
 
-require github.com/containerd/containerd/v2 v2.4.2
+// What the nodes run.
+tool (
+	github.com/containerd/containerd/v2/cmd/containerd
+	github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2
+	github.com/containerd/containerd/v2/cmd/ctr
+)
+
+require github.com/containerd/containerd/v2 v2.4.2 // indirect
 
 require (
 	cyphar.com/go-pathrs v0.2.5 // indirect

@@ -2,7 +2,10 @@ module github.com/musterhq/muster/test/lab/cluster/runc
 
 go 1.25.0
 
-require github.com/opencontainers/runc v1.5.3
+// What containerd 2 runs.
+tool github.com/opencontainers/runc
+
+require github.com/opencontainers/runc v1.5.3 // indirect
 
 require (
 	cyphar.com/go-pathrs v0.2.6 // indirect

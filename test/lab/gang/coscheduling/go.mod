@@ -2,7 +2,13 @@ module github.com/musterhq/muster/test/lab/gang/coscheduling
 
 go 1.23.0
 
-require sigs.k8s.io/scheduler-plugins v0.32.7
+// What test/lab/gang runs.
+tool (
+	sigs.k8s.io/scheduler-plugins/cmd/controller
+	sigs.k8s.io/scheduler-plugins/cmd/scheduler
+)
+
+require sigs.k8s.io/scheduler-plugins v0.32.7 // indirect
 
 require (
 	cel.dev/expr v0.18.0 // indirect

@@ -2,7 +2,13 @@ module github.com/musterhq/muster/test/lab/gang/volcano
 
 go 1.22.0
 
-require volcano.sh/volcano v1.10.0
+// What test/lab/gang runs. The module also has Volcano's custom resources.
+tool (
+	volcano.sh/volcano/cmd/controller-manager
+	volcano.sh/volcano/cmd/scheduler
+)
+
+require volcano.sh/volcano v1.10.0 // indirect
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect

@@ -2,7 +2,10 @@ module github.com/musterhq/muster/test/lab/install/helm
 
 go 1.26
 
-require helm.sh/helm/v3 v3.19.5
+// What the tests of test/lab/install/live run.
+tool helm.sh/helm/v3/cmd/helm
+
+require helm.sh/helm/v3 v3.19.5 // indirect
 
 require (
 	dario.cat/mergo v1.0.1 // indirect

@@ -2,7 +2,10 @@ module github.com/musterhq/muster/test/lab/kueue/pinned
 
 go 1.25.0
 
-require sigs.k8s.io/kueue v0.17.0
+// The manager of Kueue. The module also has Kueue's custom resources.
+tool sigs.k8s.io/kueue/cmd/kueue
+
+require sigs.k8s.io/kueue v0.17.0 // indirect
 
 require (
 	cel.dev/expr v0.25.1 // indirect

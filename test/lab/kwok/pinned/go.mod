@@ -2,7 +2,9 @@ module github.com/musterhq/muster/test/lab/kwok/pinned
 
 go 1.26.8
 
-require sigs.k8s.io/kwok v0.8.0
+tool sigs.k8s.io/kwok/cmd/kwok
+
+require sigs.k8s.io/kwok v0.8.0 // indirect
 
 require (
 	cel.dev/expr v0.25.1 // indirect

@@ -2,7 +2,10 @@ module github.com/musterhq/muster/test/lab/release/krew
 
 go 1.26
 
-require sigs.k8s.io/krew v0.4.3
+// What release-check runs.
+tool sigs.k8s.io/krew/cmd/krew
+
+require sigs.k8s.io/krew v0.4.3 // indirect
 
 require (
 	github.com/fatih/color v1.12.0 // indirect

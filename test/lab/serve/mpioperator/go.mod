@@ -2,7 +2,10 @@ module github.com/musterhq/muster/test/lab/serve/mpioperator
 
 go 1.23
 
-require github.com/kubeflow/mpi-operator v0.6.0
+// What test/lab/serve runs together with the controller. The module also has its custom resource.
+tool github.com/kubeflow/mpi-operator/cmd/mpi-operator
+
+require github.com/kubeflow/mpi-operator v0.6.0 // indirect
 
 require (
 	github.com/NYTimes/gziphandler v1.1.1 // indirect
