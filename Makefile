@@ -326,12 +326,7 @@ cluster-down: ## stop the cluster of cluster-up
 	@$(CLUSTER) down
 
 .PHONY: e2e
-e2e: build ## run the cluster tests on the cluster of cluster-up
-	@sh test/fake/mpi/deps.sh --test
-	@$(UP)
-	@mkdir -p $(OUT)
-	@sh test/e2e/torch.sh > $(OUT)/torch.txt & torch=$$!; eval "$$($(CLUSTER) env)" && \
-		bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt); code=$$?; wait $$torch && exit $$code
+e2e: loaded ## run the cluster tests on the cluster of cluster-up
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 60m -skip '$(LJ)|$(BROUGHT)' ./test/e2e
 	@$(MAKE) --no-print-directory launchjob-tests
 

@@ -15,9 +15,6 @@
 //
 //	images/build.sh | xargs test/lab/cluster load    (make e2e does so)
 //
-// TestTorch mounts Debian's PyTorch from the nodes' disks (torch.sh makes the directory, 1.2 GB), so it also runs
-// only on the cluster of test/lab/cluster.
-//
 // TestPasteReadme and TestPastePages paste the command blocks of README.md and docs that test/suite/page finds.
 // TestNotebook and TestPipelines run the programs of docs/guides/python.md and docs/guides/pipelines.md. Except for
 // the README's commands, these tests are not part of `make e2e`, because some need packages of PyPI: see make

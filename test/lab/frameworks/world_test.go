@@ -110,7 +110,7 @@ func TestRows(t *testing.T) {
 		}
 		require.NotEmpty(t, r.want, "%s checks nothing", r.key)
 	}
-	require.Len(t, chosen(rows(), "torch", false), 8)
+	require.Len(t, chosen(rows(), "torch", false), 9)
 	require.Len(t, chosen(rows(), "torch/sum,jax/auto", true), 2)
 	require.Empty(t, chosen(rows(), "torc", false))
 }
