@@ -38,15 +38,14 @@ type Config struct {
 
 // State is the state of a Link.
 type State struct {
-	Connected  bool
-	Parked     bool      // closed on purpose: all sessions are detached
-	Since      time.Time // time of the last change of Connected
-	Linked     bool      // it was connected at least once
-	Redials    int       // number of returns after a loss
-	LongestGap time.Duration
-	Last       error // why the last attempt or connection ended
-	Sessions   int   // running sessions
-	Detached   int   // sessions whose first process ended and whose other processes live on
+	Connected bool
+	Parked    bool      // closed on purpose: all sessions are detached
+	Since     time.Time // time of the last change of Connected
+	Linked    bool      // it was connected at least once
+	Redials   int       // number of returns after a loss
+	Last      error     // why the last attempt or connection ended
+	Sessions  int       // running sessions
+	Detached  int       // sessions whose first process ended and whose other processes live on
 }
 
 // Link is the launcher's link to one worker.
@@ -211,7 +210,7 @@ func (l *Link) State() State {
 	st := &l.standing
 	return State{
 		Connected: st.phase == up, Parked: st.parked(), Since: st.since, Linked: st.phase != fresh,
-		Redials: st.redials, LongestGap: st.longestGap, Last: st.last,
+		Redials: st.redials, Last: st.last,
 		Sessions: len(l.work.sessions), Detached: l.work.detached,
 	}
 }

@@ -56,12 +56,11 @@ func (p phase) leadsTo(to phase) bool {
 
 // standing is the phase of a link, with counts and times of its changes.
 type standing struct {
-	phase      phase
-	since      time.Time     // when it came up, was lost or was parked
-	lasted     time.Duration // lifetime of the last connection
-	redials    int           // number of returns after a loss
-	longestGap time.Duration // between a loss and a return
-	last       error         // why the last dial or connection ended; nil while it is up
+	phase   phase
+	since   time.Time     // when it came up, was lost or was parked
+	lasted  time.Duration // lifetime of the last connection
+	redials int           // number of returns after a loss
+	last    error         // why the last dial or connection ended; nil while it is up
 }
 
 // transition moves the link to another phase. It panics if no arrow leads there. Only Run's
@@ -75,7 +74,6 @@ func (s *standing) transition(to phase, now time.Time) {
 		s.lasted = now.Sub(s.since)
 	case down: // the next phase is up
 		s.redials++
-		s.longestGap = max(s.longestGap, now.Sub(s.since))
 	}
 	if to == up {
 		s.last = nil

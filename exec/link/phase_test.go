@@ -35,7 +35,6 @@ func TestTransitionCountsLossesButNotParking(t *testing.T) {
 		s.transition(to, born.Add(time.Duration(i+1)*time.Second))
 	}
 	require.Equal(t, 1, s.redials)
-	require.Equal(t, time.Second, s.longestGap)
 	require.Equal(t, time.Second, s.lasted, "duration of the last connection")
 	require.Equal(t, born.Add(8*time.Second), s.since)
 	require.False(t, s.parked())

@@ -16,7 +16,7 @@
 // unwanted signals with signal.Notify instead.
 //
 // Statuses of processes that the Reaper did not start (daemons whose parents have ended) go to
-// OnOrphan and are counted. An idle Reaper without children never wakes up.
+// OnOrphan. An idle Reaper without children never wakes up.
 //
 // # Who belongs to a session
 //

@@ -32,7 +32,6 @@ type Reaper struct {
 
 	mu      sync.Mutex // held during fork+register and during wait+remove
 	procs   map[int]*Process
-	orphans uint64
 	running bool
 	ended   bool
 	reaped  chan struct{} // closed at the next reap; nil if nothing waits for it
@@ -128,8 +127,6 @@ func (r *Reaper) waitOne() (int, Status, *Process, error) {
 	if p != nil {
 		p.gone = true
 		delete(r.procs, pid)
-	} else {
-		r.orphans++
 	}
 	if r.reaped != nil {
 		close(r.reaped)
@@ -160,13 +157,6 @@ func (r *Reaper) quietSince(reaped <-chan struct{}) bool {
 	var info unix.Siginfo
 	err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
 	return err != nil || info.Signo == 0 // ECHILD: there are no children
-}
-
-// Orphans returns how many collected processes this Reaper did not start.
-func (r *Reaper) Orphans() uint64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.orphans
 }
 
 // Running returns how many started processes are not collected yet.

@@ -160,18 +160,3 @@ func (t *Tree) remember(found []Proc) {
 		found[i].Numbers, found[i].First = n, p.identity() == t.first
 	}
 }
-
-// Knew reports whether one of the last two scans found pid. OnOrphan uses it to find the
-// session of an ended process.
-func (t *Tree) Knew(pid int) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, seen := range []map[identity]bool{t.now, t.before} {
-		for k := range seen {
-			if k.pid == pid {
-				return true
-			}
-		}
-	}
-	return false
-}

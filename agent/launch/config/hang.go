@@ -45,11 +45,8 @@ func (c Config) validateHang() error {
 	return nil
 }
 
-// defaultHang is how long nothing may happen if the user sets no --hang-after. It is longer than
-// most steps that print nothing, and such a hang is only reported.
-const defaultHang = 30 * time.Minute
-
-// HangStops reports whether a hang ends the run. A hang by the default time never does.
+// HangStops reports whether a hang ends the run. A hang by the default time never does, although that time is longer
+// than most steps that print nothing.
 func (c Config) HangStops() bool { return c.HangAction == HangStop && c.Given("hang-after") }
 
 // AskStacks returns the command that asks for stacks from anywhere.

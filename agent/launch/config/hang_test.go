@@ -14,7 +14,7 @@ func TestValidateHang(t *testing.T) {
 		"--hang-after=-1s must not be negative":               {Limits: Limits{HangAfter: -time.Second}},
 		"--hang-after=10ms: the shortest is 1s":               {Limits: Limits{HangAfter: 10 * time.Millisecond}},
 		"--hang-action=kill: unknown value":                   {Limits: Limits{HangAfter: time.Minute, HangAction: "kill"}},
-		"needs --hang-after: the default of 30m only reports": {Limits: Limits{HangAfter: defaultHang, HangAction: HangStop}, Origin: map[string]string{"hang-after": "default", "hang-action": "flag --hang-action"}},
+		"needs --hang-after: the default of 30m only reports": {Limits: Limits{HangAfter: 30 * time.Minute, HangAction: HangStop}, Origin: map[string]string{"hang-after": "default", "hang-action": "flag --hang-action"}},
 		"turns off hang detection":                            {Limits: Limits{HangAction: HangStop}, Origin: map[string]string{"hang-action": "flag --hang-action"}},
 	} {
 		err := c.validateHang()
