@@ -3,6 +3,8 @@ package main
 import (
 	"math/rand/v2"
 	"slices"
+
+	"github.com/musterhq/muster/test/suite/figure"
 )
 
 // interval returns the 95 % confidence interval of the ratio of medians of a and b, by bootstrap: it draws
@@ -22,14 +24,8 @@ func interval(a, b []float64, together int) (low, high float64) {
 			copy(x[j:j+together], a[k:])
 			copy(y[j:j+together], b[k:])
 		}
-		ratios[i] = median(x) / median(y)
+		ratios[i] = figure.Median(x) / figure.Median(y)
 	}
 	slices.Sort(ratios)
 	return ratios[draws*25/1000], ratios[draws*975/1000]
-}
-
-// median sorts its argument.
-func median(s []float64) float64 {
-	slices.Sort(s)
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
