@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestManyRunsBeginAtOnce checks that runs that begin at the same time in a directory with an earlier run lose no file
-// of any of them, and that the files of each run stay together.
+// TestManyRunsBeginAtOnce has runs begin at the same time in a directory with an earlier run. No file of any of them is
+// lost, and the files of each run stay together.
 func TestManyRunsBeginAtOnce(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8)) // so that the kernel runs them in any order
 	for range 100 {

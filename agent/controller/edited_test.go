@@ -107,8 +107,8 @@ func TestBadEditOfQueuedJob(t *testing.T) {
 	require.Equal(t, reasonRefused, s.job().Status.Reason)
 }
 
-// TestEditOfContainer checks that the container that decides for a pod is the one that decided when the pod was
-// created, also if the template names another container of the pod by now.
+// TestEditOfContainer checks which container decides for a pod: the one that did when the pod was created. The template
+// may name another one by now.
 func TestEditOfContainer(t *testing.T) {
 	job := aJob(t, "join")
 	role := &job.Spec.Roles[0]

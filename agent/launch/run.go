@@ -348,7 +348,7 @@ func (r *runner) teardown(working context.Context) {
 	}
 }
 
-// endsAfterLease says what becomes of a worker that was not told of the end.
+// endsAfterLease says what happens to a worker that was not told of the end.
 func endsAfterLease(cfg config.Config) string {
 	lease := cfg.Lease
 	if cfg.IsFake() {

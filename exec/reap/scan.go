@@ -20,6 +20,7 @@ type Proc struct {
 	Exiting   bool      // its files are being closed; it has almost ended
 	kernel    bool      // a kernel thread
 	env       [2]uint64 // the range of its environment in its memory; zero while a program is loaded, or if we may not see it
+	whole     bool      // the scan has read all of its environment
 	Comm      string    // name of the program, at most 15 bytes
 	Marker    string    // value of the scanned variable; "" if absent or unreadable
 
@@ -71,6 +72,7 @@ func scan(env string, known func(Proc) bool) ([]Proc, error) {
 		}
 		if p.Alive() && !p.kernel && !known(p) && Environ(pid, &buf) == nil {
 			p.Marker, p.Numbers = lookup(buf.Bytes(), env), numbersIn(buf.Bytes())
+			p.whole = buf.Len() > 0 && uint64(buf.Len()) == p.env[1]-p.env[0]
 		}
 		procs = append(procs, p)
 	}

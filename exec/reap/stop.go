@@ -17,6 +17,11 @@ const (
 	firstPause = 10 * time.Millisecond
 	lastPause  = 100 * time.Millisecond
 	settle     = 2 * time.Millisecond
+	// rest is how much longer than the last scan a pause is at least, unless a child ended. A machine
+	// may have thousands of processes, or no time for this one. Scans would take the time that the
+	// processes need to end.
+	rest      = 10
+	longPause = time.Second // such a pause is no longer
 )
 
 // enough is how many scans in a row must find no live process and be quiet. A process that ended
@@ -115,6 +120,7 @@ type stop struct {
 	refused  map[identity]error // KILL failed, so waiting for it is useless
 	report   Report
 	pause    time.Duration
+	took     time.Duration // by the last scan
 	until    time.Time     // end of the grace
 	begun    uint64        // when the first process was asked, as in Proc.Start; 0: none yet
 	firstToo bool          // processes of the first scan may also have been started since then
@@ -210,7 +216,9 @@ func (s *stop) finish(ctx context.Context, deadline time.Time) error {
 }
 
 func (s *stop) scan() ([]Proc, error) {
+	began := time.Now()
 	procs, err := s.find()
+	s.took = time.Since(began)
 	if err != nil {
 		return nil, fmt.Errorf("find processes to stop: %w", err)
 	}
@@ -288,7 +296,7 @@ func (s *stop) refusals(alive []Proc) error {
 // wait returns after the pause, at until if that is still ahead, or soon after a child was
 // collected. It returns an error only if ctx has ended.
 func (s *stop) wait(ctx context.Context, woken <-chan struct{}, until time.Time) error {
-	pause := s.pause
+	pause := max(s.pause, min(rest*s.took, longPause))
 	s.pause = min(2*s.pause, lastPause)
 	if d := time.Until(until); d > 0 {
 		pause = min(pause, d)
@@ -297,7 +305,7 @@ func (s *stop) wait(ctx context.Context, woken <-chan struct{}, until time.Time)
 	defer timer.Stop()
 	select {
 	case <-woken:
-		timer.Reset(min(settle, pause))
+		timer.Reset(min(max(settle, s.took), pause))
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():

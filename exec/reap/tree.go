@@ -90,6 +90,7 @@ type Tree struct {
 	// Processes of the last two scans. One scan may miss a process, and an orphan is looked up after
 	// it has left /proc.
 	now, before map[identity]bool
+	others      map[identity]program // processes that do not belong to it
 	first       identity             // the process that was added last
 	numbers     map[identity]Numbers // the numbers that a scan has read, for processes that have some
 }
@@ -120,7 +121,7 @@ func (t *Tree) Add(p *Process) {
 func (t *Tree) Find() ([]Proc, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	procs, err := scan(t.env, t.known)
+	procs, err := scan(t.env, func(p Proc) bool { return t.known(p) || t.isOther(p) })
 	if err != nil {
 		return nil, err
 	}
@@ -129,8 +130,34 @@ func (t *Tree) Find() ([]Proc, error) {
 	for _, p := range found {
 		t.now[p.identity()] = true
 	}
+	t.rememberOthers(procs)
 	t.remember(found)
 	return found, nil
+}
+
+// program is what a process runs. The kernel puts the environment of each program at another place,
+// unless that is turned off.
+type program struct {
+	env  [2]uint64
+	comm string
+}
+
+// isOther reports whether p belongs to somebody else as long as it runs this program. To read its
+// environment each time would delay it, and on a machine with eight ranks most processes are others.
+// Called with t.mu held.
+func (t *Tree) isOther(p Proc) bool {
+	return p.env[1] > 0 && t.others[p.identity()] == program{p.env, p.Comm}
+}
+
+// rememberOthers keeps the processes of a scan that do not belong to the session. Called with t.mu held.
+func (t *Tree) rememberOthers(procs []Proc) {
+	others := make(map[identity]program, len(procs))
+	for _, p := range procs {
+		if id := p.identity(); !t.now[id] && (p.whole || t.isOther(p)) {
+			others[id] = program{p.env, p.Comm}
+		}
+	}
+	t.others = others
 }
 
 // known reports whether p was found in one of the last two scans. Called with t.mu held.

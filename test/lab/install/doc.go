@@ -4,7 +4,7 @@
 //	kubectl kustomize images/deploy | test/lab/run install
 //	controller-gen crd output:stdout | test/lab/run install crd
 //
-// The second command trims the CRD. It stands in the chart, because a chart can only read its own files. The chart
+// The second command trims the CRD. It is in the chart, because a chart can only read its own files. The chart
 // differs from install.yaml only in its values. If namespaces are set, the controller has Roles in these instead of a
 // ClusterRole.
 //
