@@ -13,7 +13,8 @@
 //   - The first failure is the cause: the first in time as the workers saw it. Of
 //     failures within a second, the cause is one that crashed or was killed by KILL.
 //     Otherwise it is one that was not killed by a signal (ABRT, TERM) with which
-//     frameworks end after the loss of a peer. The cause is reported, with the last
+//     frameworks end after the loss of a peer. Where one success is enough, failures long
+//     before the last one do not count. The cause is reported, with the last
 //     lines of its process, before the other processes are stopped.
 //   - The other processes are stopped in tiers: the working ones, then the serving
 //     ones in the order of the processes. Each gets TERM, and KILL after the grace. The

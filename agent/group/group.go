@@ -24,6 +24,15 @@ type Result struct {
 	Left    []string // processes that were given up, because their ends were not reported in time
 }
 
+// mostNamed is how many processes that were given up are named.
+const mostNamed = 5
+
+// GaveUp returns the names of the first processes that were given up, and how many more there are.
+func (r Result) GaveUp() (named []string, more int) {
+	n := min(len(r.Left), mostNamed)
+	return r.Left[:n], len(r.Left) - n
+}
+
 // Group is one run of a group of processes.
 type Group struct {
 	cfg       Config

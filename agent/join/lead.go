@@ -174,8 +174,12 @@ func (l *lead) attempt(ctx context.Context, table []barrier.Card, o *barrier.Ord
 	l.group = nil
 	clear(l.sessions)
 	l.mu.Unlock()
-	for _, left := range result.Left {
-		l.say("gave up on %s: it did not report its end in time", left)
+	named, more := result.GaveUp()
+	for _, name := range named {
+		l.say("gave up on %s: it did not report its end in time", name)
+	}
+	if more > 0 {
+		l.say("gave up on %d more for the same reason", more)
 	}
 	return result, nil
 }

@@ -166,11 +166,20 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	r.noteStopped(a, stopped)
 	s.Aftermath(ctx, c.result.Code != 0)
 	s.NotePreempted()
-	for _, left := range c.result.Left {
-		r.voice.Warn("gave up on %s: its end was not reported in time, or its output is not read", left)
-	}
+	r.tellGivenUp(c.result)
 	r.judgeCrew(a, c.result)
 	return nil
+}
+
+// tellGivenUp warns of processes that may still run.
+func (r *runner) tellGivenUp(result group.Result) {
+	named, more := result.GaveUp()
+	for _, name := range named {
+		r.voice.Warn("gave up on %s: its end was not reported in time, or its output is not read", name)
+	}
+	if more > 0 {
+		r.voice.Warn("gave up on %s for the same reason", phrase.Count(more, "more process"))
+	}
 }
 
 // lostBefore judges an attempt whose worker was lost before anything was started.
