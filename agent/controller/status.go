@@ -55,7 +55,7 @@ func newStatus(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
 		finish(s, job, sc)
 		s.Progress = progress.Last(s.TrainerStatus)
 	case runPolicy(job).Suspend:
-		s.StartTime, s.Completed = nil, "" // all pods are created anew
+		s.StartTime, s.Completed = nil, "" // a resumed job begins with all pods
 		if sc.alive == 0 {                 // until then Kueue holds the quota
 			s.Gang = "" // a resumed job may find another scheduler
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOthers checks that the environment of a process of somebody else is read once, and that such a process is
-// found when it runs another program with the mark of the session.
+// TestOthers checks that the environment of a process of somebody else is read once. Such a process is found when it
+// runs another program with the mark of the session.
 func TestOthers(t *testing.T) {
 	r := running(t)
 	in, out, err := os.Pipe()

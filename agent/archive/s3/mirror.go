@@ -116,6 +116,9 @@ func objectName(run, file string, offset int64) string {
 // whole returns the complete lines of text.
 func whole(text []byte) []byte { return text[:bytes.LastIndexByte(text, '\n')+1] }
 
+// Name returns the name of the run in the store.
+func (m *Mirror) Name() string { return m.name }
+
 // Run copies what is appended until ctx ends. It passes each error to fail, and tries again later. It calls worked
 // after each pass without an error.
 func (m *Mirror) Run(ctx context.Context, fail func(error), worked func()) {
@@ -252,4 +255,9 @@ func (m *Mirror) Left() (files int, bytes int64) {
 		}
 	}
 	return files, bytes
+}
+
+// Close copies the rest, and ends the mirror.
+func (m *Mirror) Close(ctx context.Context) error {
+	return errors.Join(m.Pass(ctx, true), m.index.Close())
 }

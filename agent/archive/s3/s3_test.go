@@ -137,7 +137,7 @@ func TestThereAndBack(t *testing.T) {
 	require.NoError(t, m.Pass(t.Context(), true))
 	r.write(0, " a line\n")
 	r.write(1, "b\n")
-	require.NoError(t, m.Pass(t.Context(), true))
+	require.NoError(t, m.Close(t.Context()))
 	m, err = NewMirror(t.Context(), store, dir)
 	require.NoError(t, err)
 	before := store.puts
@@ -145,18 +145,18 @@ func TestThereAndBack(t *testing.T) {
 	require.Equal(t, before, store.puts, "nothing is copied twice")
 	r.write(0, strings.Repeat("x", piece)+"\n")
 	r.end()
-	require.NoError(t, m.Pass(t.Context(), true))
+	require.NoError(t, m.Close(t.Context()))
 
 	names, err := Runs(t.Context(), store)
 	require.NoError(t, err)
-	require.Equal(t, []string{m.name}, names)
-	require.NoError(t, Fetch(t.Context(), store, m.name, back, nil))
+	require.Equal(t, []string{m.Name()}, names)
+	require.NoError(t, Fetch(t.Context(), store, m.Name(), back, nil))
 	require.Equal(t, lines(t, dir), lines(t, back))
 	one := t.TempDir()
-	require.NoError(t, Fetch(t.Context(), store, m.name, one, new(1)))
+	require.NoError(t, Fetch(t.Context(), store, m.Name(), one, new(1)))
 	require.Equal(t, "rank 1: b\n", lines(t, one, new(1)))
 	require.NoFileExists(t, filepath.Join(one, "rank-0.out"), "only what is wanted")
-	require.NoError(t, Fetch(t.Context(), store, m.name, t.TempDir(), new(7)), "no such rank: only the index")
+	require.NoError(t, Fetch(t.Context(), store, m.Name(), t.TempDir(), new(7)), "no such rank: only the index")
 	for _, name := range []string{"rank-0.out", "rank-1.out", archive.IndexName} {
 		want, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
@@ -164,7 +164,7 @@ func TestThereAndBack(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(want, got), name)
 	}
-	require.ErrorContains(t, Fetch(t.Context(), store, m.name, back, nil), "has the output of another run")
+	require.ErrorContains(t, Fetch(t.Context(), store, m.Name(), back, nil), "has the output of another run")
 }
 
 // TestAFileOfManyPieces checks that a file comes back in order and in time, although each request takes long: a rank that
@@ -181,22 +181,22 @@ func TestAFileOfManyPieces(t *testing.T) {
 			require.NoError(t, m.Pass(t.Context(), true))
 		}
 		r.end()
-		require.NoError(t, m.Pass(t.Context(), true))
+		require.NoError(t, m.Close(t.Context()))
 		store.took = 100 * time.Millisecond
 		began := time.Now()
-		require.NoError(t, Fetch(t.Context(), store, m.name, back, new(0)))
+		require.NoError(t, Fetch(t.Context(), store, m.Name(), back, new(0)))
 		require.Less(t, time.Since(began), 5*time.Second)
 		require.Equal(t, lines(t, dir), lines(t, back))
 
-		store.bad, back = objectName(m.name, "rank-0.out", 4*5/2), filepath.Join(back, "again") // the fifth line
-		require.ErrorContains(t, Fetch(t.Context(), store, m.name, back, new(0)), "internal error")
+		store.bad, back = objectName(m.Name(), "rank-0.out", 4*5/2), filepath.Join(back, "again") // the fifth line
+		require.ErrorContains(t, Fetch(t.Context(), store, m.Name(), back, new(0)), "internal error")
 		text, err := os.ReadFile(filepath.Join(back, "rank-0.out"))
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(text), 10)
 		require.True(t, strings.HasPrefix("\nx\nxx\nxxx\n", string(text)), "no hole: %q", text)
 
-		store.bad, back = objectName(m.name, archive.IndexName, 0), filepath.Join(back, "again")
-		require.ErrorContains(t, Fetch(t.Context(), store, m.name, back, nil), "internal error")
+		store.bad, back = objectName(m.Name(), archive.IndexName, 0), filepath.Join(back, "again")
+		require.ErrorContains(t, Fetch(t.Context(), store, m.Name(), back, nil), "internal error")
 		require.NoFileExists(t, filepath.Join(back, archive.IndexName))
 	})
 }
@@ -215,8 +215,8 @@ func TestTwoRuns(t *testing.T) {
 	two.write(0, "new\n")
 	one.end()
 	two.end()
-	require.NoError(t, errors.Join(m.Pass(t.Context(), true), n.Pass(t.Context(), true)))
-	for name, want := range map[string]string{m.name: "rank 0: old\n", n.name: "rank 0: new\n"} {
+	require.NoError(t, errors.Join(m.Close(t.Context()), n.Close(t.Context())))
+	for name, want := range map[string]string{m.Name(): "rank 0: old\n", n.Name(): "rank 0: new\n"} {
 		back := t.TempDir()
 		require.NoError(t, Fetch(t.Context(), store, name, back, nil))
 		require.Equal(t, want, lines(t, back))
@@ -251,7 +251,7 @@ func TestRequestsAreBounded(t *testing.T) {
 		require.LessOrEqual(t, store.puts, int(perSecond*lasts/time.Second))
 		require.GreaterOrEqual(t, store.puts, 200*8)
 		r.end()
-		require.NoError(t, m.Pass(t.Context(), true))
+		require.NoError(t, m.Close(t.Context()))
 	})
 }
 
@@ -275,10 +275,10 @@ func TestAStoreThatFails(t *testing.T) {
 	require.NoError(t, m.Pass(t.Context(), true))
 	r.write(0, "c\n")
 	r.end()
-	require.NoError(t, m.Pass(t.Context(), true))
+	require.NoError(t, m.Close(t.Context()))
 	back := t.TempDir()
-	delete(store.objects, objectName(m.name, "rank-0.out", 2))
-	require.ErrorContains(t, Fetch(t.Context(), store, m.name, back, nil), "rank-0.out: bytes 2 to 4 are missing")
+	delete(store.objects, objectName(m.Name(), "rank-0.out", 2))
+	require.ErrorContains(t, Fetch(t.Context(), store, m.Name(), back, nil), "rank-0.out: bytes 2 to 4 are missing")
 	require.Equal(t, "rank 0: a\n", lines(t, back))
 	require.ErrorContains(t, Fetch(t.Context(), store, "run-no", t.TempDir(), nil), "not an index of output")
 	_, err = NewMirror(t.Context(), store, t.TempDir())

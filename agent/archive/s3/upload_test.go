@@ -138,10 +138,10 @@ func TestAFailedPieceKeepsItsSize(t *testing.T) {
 	r.write(0, "def")
 	store.fail(nil)
 	require.NoError(t, m.Pass(t.Context(), true))
-	require.Equal(t, "abc", string(store.objects[objectName(m.name, "rank-0.out", 0)]))
-	require.Equal(t, "def", string(store.objects[objectName(m.name, "rank-0.out", 3)]))
+	require.Equal(t, "abc", string(store.objects[objectName(m.Name(), "rank-0.out", 0)]))
+	require.Equal(t, "def", string(store.objects[objectName(m.Name(), "rank-0.out", 3)]))
 	r.end()
-	require.NoError(t, m.Pass(t.Context(), true))
+	require.NoError(t, m.Close(t.Context()))
 }
 
 func TestCheck(t *testing.T) {
