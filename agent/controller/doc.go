@@ -45,8 +45,9 @@
 //     recorded in the status before it is deleted, so that it counts once.
 //   - It never touches an object that does not belong to the job, whatever its name.
 //   - A child that a user deletes is created again, unless it is a worker whose
-//     launcher has no restart left, or a pod whose work is done (status.completed). The job owns all children, so they are deleted
-//     with it. There are no finalizers: without the controller, jobs run on.
+//     launcher has no restart left, or a pod whose work is done (status.completed).
+//     The job owns all children, so they are deleted with it. There are no finalizers:
+//     without the controller, jobs run on.
 //   - The launcher may exec into its own workers only. Its Role names pods that the job
 //     controls, is written after them and before the launcher, and is emptied when
 //     the job ends or is suspended.
