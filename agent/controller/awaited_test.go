@@ -214,8 +214,8 @@ func TestFinishedPodOfAnImage(t *testing.T) {
 	}
 }
 
-// TestFinishedPodRunsAgain checks that a new attempt, and a job that is resumed, start all pods, also those that had
-// finished.
+// TestFinishedPodRunsAgain checks that a new attempt starts all pods again, even finished ones. So does a job that is
+// resumed.
 func TestFinishedPodRunsAgain(t *testing.T) {
 	for name, again := range map[string]func(f *failing, second string){
 		"a new attempt": func(f *failing, second string) {

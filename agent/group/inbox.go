@@ -2,7 +2,7 @@ package group
 
 import "sync"
 
-// inbox holds the events that Run has not handled. To add one does not wait for Run: ten thousand
+// inbox holds the events that Run has not handled. A caller of add does not wait for Run: ten thousand
 // processes may end at once, and a goroutine for each would take more memory than their events.
 type inbox struct {
 	news chan struct{} // holds a token while there are events

@@ -1,7 +1,7 @@
 // Package console prints everything that a launcher prints, and passes the output of the user's
 // command on to the user.
 //
-//	voice.go     messages for people, one whole line at a time; backlog.go keeps those that nothing reads
+//	voice.go     messages for people, one whole line at a time; backlog.go keeps unread messages
 //	printer.go   the progress of the wait for workers
 //	logger.go    the debug log; sink.go drops lines that nothing reads
 //	tee.go       passes a command's output through the launcher

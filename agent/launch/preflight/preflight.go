@@ -114,8 +114,8 @@ func (p *Preflight) Look(ctx context.Context, q Question) []check.Finding {
 	return l.found
 }
 
-// fresh returns the indices of subjects that have to be checked, and the names of those that never
-// were.
+// fresh returns the indices of subjects that have to be checked. newcomers are the names of workers
+// that have never been checked.
 func (p *Preflight) fresh(q Question) (fresh map[int]bool, newcomers []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
