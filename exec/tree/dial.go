@@ -119,11 +119,11 @@ func (t *Tree) trunk(ctx context.Context, at int) (*relay.Trunk, error) {
 		return t.try(ctx, at, t.ways(at, t.size()))
 	})
 	if err != nil {
-		return nil, t.fail(p, err)
+		return nil, t.fail(ctx, p, err)
 	}
 	trunk, err := relay.NewTrunk(conn)
 	if err != nil {
-		return nil, t.fail(p, err)
+		return nil, t.fail(ctx, p, err)
 	}
 	return trunk, t.keep(at, p, trunk)
 }
@@ -147,10 +147,13 @@ func (t *Tree) living(p *place) (*relay.Trunk, error) {
 }
 
 // fail notes that a trunk could not be opened. The workers behind the relay, which all want it, take
-// other ways for a while.
-func (t *Tree) fail(p *place, err error) error {
+// other ways for a while. A dial that its caller has canceled says nothing about the relay.
+func (t *Tree) fail(ctx context.Context, p *place, err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return fmt.Errorf("relay %s: %w", p.worker.Name, err)
+	}
 	p.failed, p.until = fmt.Errorf("relay %s: %w", p.worker.Name, err), time.Now().Add(retryAfter)
 	return p.failed
 }

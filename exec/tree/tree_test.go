@@ -293,3 +293,23 @@ func TestClosedTree(t *testing.T) {
 	require.Error(t, err)
 	require.True(t, errors.Is(err, errVacant) || errors.Is(err, net.ErrClosed))
 }
+
+// TestCanceledDial cancels a dial while it opens the trunk of a relay. The relay is not avoided afterwards: it did
+// not fail.
+func TestCanceledDial(t *testing.T) {
+	_, tree := plant(t, 6, 2)
+	seal := tree.seal
+	ctx, cancel := context.WithCancel(t.Context())
+	tree.seal = func(ctx context.Context, _ Worker, _ Dial) (io.ReadWriteCloser, error) {
+		cancel()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	_, err := tree.Dial(ctx, "w-4") // behind w-1
+	require.ErrorIs(t, err, context.Canceled)
+	tree.seal = seal
+	conn, err := reach(t, tree, "w-4")
+	require.NoError(t, err)
+	conn.Close()
+	require.NotNil(t, tree.places[1].trunk, "the way leads through w-1")
+}
