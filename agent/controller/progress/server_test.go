@@ -189,6 +189,32 @@ func TestReportsOfTheLauncher(t *testing.T) {
 	require.Equal(t, "step 5,000/5,000", progressOf(t, api))
 }
 
+// TestReportThatWasNotWritten sends a report again at once, after the API server has refused its first write.
+func TestReportThatWasNotWritten(t *testing.T) {
+	refuse := true
+	api := interceptor.NewClient(world(t), interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+		if refuse {
+			refuse = false
+			return apierrors.NewServiceUnavailable("not now")
+		}
+		return c.SubResource(sub).Update(ctx, o, opts...)
+	}})
+	address, h, _ := running(t, api, testclock.NewFakePassiveClock(time.Now()))
+	send := func() int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+path("hpc", "train"), strings.NewReader(`{"trainerStatus":{"progressPercentage":7}}`))
+		require.NoError(t, err)
+		r.Header.Set("Authorization", "Bearer train-worker-0")
+		answer, err := h.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		return answer.StatusCode
+	}
+	require.Equal(t, 503, send())
+	require.Equal(t, 200, send())
+	require.Equal(t, 429, send(), "within five seconds of a report that was written")
+	require.Equal(t, "7%", progressOf(t, api))
+}
+
 func progressOf(t *testing.T, api client.Reader) string {
 	t.Helper()
 	job := &v1alpha1.LaunchJob{}

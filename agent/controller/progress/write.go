@@ -53,7 +53,7 @@ func (w *writer) write(ctx context.Context, from sender, key client.ObjectKey, r
 	if !w.due(job.UID, report.LastUpdatedTime.Time, done) {
 		return errTooSoon
 	}
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if job.Status.CompletionTime != nil {
 			return errOver
 		}
@@ -65,6 +65,10 @@ func (w *writer) write(ctx context.Context, from sender, key client.ObjectKey, r
 		}
 		return err
 	})
+	if err != nil {
+		w.forget(job.UID, report.LastUpdatedTime.Time)
+	}
+	return err
 }
 
 // notYours hides whether an object exists from pods that it does not concern.
@@ -89,4 +93,13 @@ func (w *writer) due(job types.UID, now time.Time, done bool) bool {
 	}
 	w.last[job] = now
 	return true
+}
+
+// forget lets the next report of a job be written, because the one of that time was not.
+func (w *writer) forget(job types.UID, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.last[job].Equal(at) {
+		delete(w.last, job)
+	}
 }
