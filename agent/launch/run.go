@@ -185,7 +185,11 @@ func Run(ctx context.Context, cfg config.Config, parts Parts, streams console.St
 	reported := ""
 	if cfg.Report != "" {
 		r.report.Exit, r.report.Why = code, why
-		if serr := r.report.Save(cfg.Report); serr != nil {
+		save := r.report.Save
+		if report.IsSameFile(cfg.Report, cfg.TerminationLog) {
+			save = r.report.SaveMessage
+		}
+		if serr := save(cfg.Report); serr != nil {
 			r.unwritten(serr)
 		} else {
 			reported = cfg.Report

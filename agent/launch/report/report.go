@@ -218,6 +218,15 @@ func (r Report) longestGap() time.Duration {
 
 // Save writes the report as one JSON object.
 func (r Report) Save(path string) error {
+	text, err := json.MarshalIndent(r.listed(), "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode report: %w", err)
+	}
+	return put(path, text)
+}
+
+// listed returns r with empty lists instead of null.
+func (r Report) listed() Report {
 	if r.GapsMS == nil {
 		r.GapsMS = []int64{}
 	}
@@ -230,10 +239,10 @@ func (r Report) Save(path string) error {
 	if r.Attempts == nil {
 		r.Attempts = []retry.Tried{}
 	}
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode report: %w", err)
-	}
+	return r
+}
+
+func put(path string, text []byte) error {
 	if err := outfile.Write(path, append(text, '\n'), Ours); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,6 +48,46 @@ func TestReportFile(t *testing.T) {
 	require.Equal(t, []any{7.0}, got["gaps_ms"])
 	require.Equal(t, []any{}, got["lost"], "an empty list, never null")
 	require.ErrorContains(t, Report{}.Save("/nonexistent/r.json"), "write report: ")
+}
+
+// TestMessageFits writes reports as the termination message. However long its lists are, it is whole JSON
+// that the kubelet reads.
+func TestMessageFits(t *testing.T) {
+	long := Report{Exit: 76, Why: strings.Repeat("<", 9000), Redials: 3000}
+	for i := range 3000 {
+		long.GapsMS = append(long.GapsMS, int64(i))
+		long.Lost = append(long.Lost, verdict.Lost{Worker: fmt.Sprintf("train-worker-%d", i), Cause: "its node is lost"})
+		long.Stopped = append(long.Stopped, StoppedRank{Rank: fmt.Sprintf("rank %d", i)})
+	}
+	gaps := Report{Redials: 300, GapsMS: long.GapsMS[2000:2300]}
+	for name, c := range map[string]struct {
+		report Report
+		cut    bool
+		gaps   int
+	}{
+		"an ordinary run":        {report: Report{GapsMS: []int64{7, 3000}}, gaps: 2},
+		"300 gaps fit":           {report: gaps, gaps: 300},
+		"3,000 gaps":             {report: Report{GapsMS: long.GapsMS}, cut: true, gaps: 256},
+		"everything is too long": {report: long, cut: true, gaps: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "log")
+			require.NoError(t, os.WriteFile(path, nil, 0o600))
+			require.NoError(t, c.report.SaveMessage(path))
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(text), 4096)
+			var got message
+			require.NoError(t, json.Unmarshal(text, &got))
+			require.Equal(t, c.cut, got.Cut)
+			require.Equal(t, c.report.Redials, got.Redials)
+			require.Len(t, got.GapsMS, c.gaps)
+			if c.gaps > 0 {
+				require.Equal(t, c.report.longestGap(), got.longestGap())
+			}
+			require.True(t, Ours(text), "a later run may replace it")
+		})
+	}
 }
 
 func TestLastWords(t *testing.T) {
