@@ -297,8 +297,8 @@ func (o *office) print(_ *testscript.TestScript, args []string) {
 // server implements `api stop`, `api start`, `api drop`, `api uninstall`, `api expire` and `api
 // heal`. `api forbid PATH` and `api deny PATH` reject requests, the latter with a hostile message. `api
 // withhold VERB...` makes the API server say that the user may not do this with LaunchJobs.
-// `api asked PATH` waits for a request of the path. `api workers JOB N` checks the number of
-// workers in the object.
+// `api asked URL` waits for a request that has this in its path and query; earlier commands of the
+// script count, too. `api workers JOB N` checks the number of workers in the object.
 func (o *office) server(ts *testscript.TestScript, args []string) {
 	switch args[0] {
 	case "stop":
@@ -307,9 +307,9 @@ func (o *office) server(ts *testscript.TestScript, args []string) {
 		o.api.Start()
 	case "drop":
 		o.api.Drop()
-	case "asked": // wait until the path is requested
+	case "asked":
 		until(ts, "a request for "+args[1], func() bool {
-			return slices.ContainsFunc(o.api.Requests(), func(r fakekube.Request) bool { return strings.Contains(r.Path, args[1]) })
+			return slices.ContainsFunc(o.api.Requests(), func(r fakekube.Request) bool { return strings.Contains(r.Path+"?"+r.Query, args[1]) })
 		})
 	case "uninstall": // without the CRD, an API server answers with plain text
 		o.api.Fail(fakekube.Failure{Code: 404, Text: "404 page not found\n", Match: func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/apis/muster.dev") }})
