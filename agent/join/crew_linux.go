@@ -100,7 +100,7 @@ func (c *crew) resolve(hosts map[string]string, say func(format string, words ..
 func (c *crew) start(index int, spec reap.Spec) {
 	id := wire.NewID()
 	spec.Env = proc.Marked(spec.Env, id)
-	one := &child{tree: reap.NewTree(names.EnvSession, id), started: make(chan struct{})}
+	one := &child{tree: c.reaper.Table(names.EnvSession).Tree(id), started: make(chan struct{})}
 	c.procs[index] = one
 	c.wg.Go(func() {
 		exit := c.follow(one, spec)
@@ -209,7 +209,7 @@ func (c *crew) clear(ctx context.Context, reason string, sig syscall.Signal, gra
 			sayStopped(report.Ranks, say)
 		}
 		if err == nil {
-			_, err = c.reaper.Drain(stop, proc.Below, syscall.SIGTERM, proc.RestGrace(grace, began))
+			_, err = c.reaper.Drain(stop, proc.Below(c.reaper), syscall.SIGTERM, proc.RestGrace(grace, began))
 		}
 		if err != nil {
 			_, _ = proc.KillBelow(c.reaper) // what is left is in uninterruptible sleep, or belongs to another user

@@ -4,7 +4,10 @@ package proc
 
 import (
 	"context"
+	"errors"
 	"os"
+	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -18,28 +21,40 @@ const KillMargin = 10 * time.Second
 
 // All returns the processes of all trees, each once.
 func All(trees []*reap.Tree) ([]reap.Proc, error) {
+	each, err := Each(trees)
+	if err != nil {
+		return nil, err
+	}
 	seen := map[int]bool{}
 	var all []reap.Proc
-	for _, tree := range trees {
-		found, err := tree.Find()
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range found {
-			if !seen[p.PID] {
-				seen[p.PID] = true
-				all = append(all, p)
-			}
+	for _, p := range slices.Concat(each...) {
+		if !seen[p.PID] {
+			seen[p.PID] = true
+			all = append(all, p)
 		}
 	}
 	return all, nil
 }
 
-// Below returns all descendants of this process, of any session or none. A user's own shell has
-// another parent and is left out.
-func Below() ([]reap.Proc, error) {
-	procs, err := reap.Scan(names.EnvSession)
-	return reap.Below(procs, os.Getpid()), err
+// Each returns the processes of each tree. Trees of one Table share a scan.
+func Each(trees []*reap.Tree) ([][]reap.Proc, error) {
+	found, errs := make([][]reap.Proc, len(trees)), make([]error, len(trees))
+	var finds sync.WaitGroup
+	for i, tree := range trees {
+		finds.Go(func() { found[i], errs[i] = tree.Find() })
+	}
+	finds.Wait()
+	return found, errors.Join(errs...)
+}
+
+// Below returns a function that finds all descendants of this process, of any session or none. A
+// user's own shell has another parent and is left out.
+func Below(r *reap.Reaper) func() ([]reap.Proc, error) {
+	table := r.Table(names.EnvSession)
+	return func() ([]reap.Proc, error) {
+		procs, err := table.Scan()
+		return reap.Below(procs, os.Getpid()), err
+	}
 }
 
 // KillBelow kills all descendants of this process. It returns when they have ended, or after
@@ -47,7 +62,7 @@ func Below() ([]reap.Proc, error) {
 func KillBelow(r *reap.Reaper) (reap.Report, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), KillMargin)
 	defer cancel()
-	return r.Stop(ctx, Below, 0)
+	return r.Stop(ctx, Below(r), 0)
 }
 
 // RestGrace returns the grace of processes outside all sessions, in a stop with that grace that

@@ -24,7 +24,8 @@
 // our sessions. The environment does: a process belongs to a session if the marker variable in
 // /proc/PID/environ has the session's id, or if its parent belongs to it. A [Tree] also remembers
 // its processes, so that one with an emptied environment still belongs to it after its parent ends.
-// [Below] finds what neither rule can: all descendants of a process.
+// [Below] finds what neither rule can: all descendants of a process. The trees of one [Reaper] share
+// the scans of a [Table].
 //
 // # Stopping
 //

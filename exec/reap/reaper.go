@@ -38,6 +38,9 @@ type Reaper struct {
 
 	asked asked
 
+	tablesMu sync.Mutex
+	tables   map[string]*Table // by marker variable
+
 	started chan struct{} // tells Run that there is a child now
 }
 

@@ -20,7 +20,6 @@ type Proc struct {
 	Exiting   bool      // its files are being closed; it has almost ended
 	kernel    bool      // a kernel thread
 	env       [2]uint64 // the range of its environment in its memory; zero while a program is loaded, or if we may not see it
-	whole     bool      // the scan has read all of its environment
 	Comm      string    // name of the program, at most 15 bytes
 	Marker    string    // value of the scanned variable; "" if absent or unreadable
 
@@ -46,38 +45,8 @@ const exiting = 4
 // kernelThread is PF_KTHREAD of the same file.
 const kernelThread = 0x200000
 
-// Scan reads /proc once. env is the name of the marker variable. A process that ends meanwhile is
-// left out. A process whose environment may not be read has no marker. The result is no snapshot: a
-// process that was forked during the scan may be missing.
-func Scan(env string) ([]Proc, error) {
-	return scan(env, func(Proc) bool { return false })
-}
-
-// scan does not read the environment of known processes.
-func scan(env string, known func(Proc) bool) ([]Proc, error) {
-	names, err := readNames("/proc")
-	if err != nil {
-		return nil, fmt.Errorf("scan processes: %w", err)
-	}
-	var procs []Proc
-	var buf bytes.Buffer
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		p, err := readStat(pid, &buf)
-		if err != nil {
-			continue // it has ended
-		}
-		if p.Alive() && !p.kernel && !known(p) && Environ(pid, &buf) == nil {
-			p.Marker, p.Numbers = lookup(buf.Bytes(), env), numbersIn(buf.Bytes())
-			p.whole = buf.Len() > 0 && uint64(buf.Len()) == p.env[1]-p.env[0]
-		}
-		procs = append(procs, p)
-	}
-	return procs, nil
-}
+// Scan is the Scan of a new Table.
+func Scan(env string) ([]Proc, error) { return NewTable(env).Scan() }
 
 // Environ reads the environment of a process into buf, with a NUL after each K=V. While the process
 // loads a program, the kernel shows no environment, or a part of the old one. Environ waits for the

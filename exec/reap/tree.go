@@ -84,21 +84,23 @@ func (p Proc) identity() identity { return identity{p.PID, p.Start} }
 // once always does, with all its descendants, even if its parent ends and its environment is empty. Tree
 // is safe for concurrent use.
 type Tree struct {
-	env, id string
+	table *Table
+	id    string
 
 	mu sync.Mutex
 	// Processes of the last two scans. One scan may miss a process, and an orphan is looked up after
 	// it has left /proc.
 	now, before map[identity]bool
-	others      map[identity]program // processes that do not belong to it
 	first       identity             // the process that was added last
 	numbers     map[identity]Numbers // the numbers that a scan has read, for processes that have some
 }
 
-// NewTree returns the tree of session id, whose processes have env=id in their environment.
-func NewTree(env, id string) *Tree {
-	return &Tree{env: env, id: id, now: map[identity]bool{}}
-}
+// NewTree returns the tree of session id, whose processes have env=id in their environment. It has a
+// Table of its own.
+func NewTree(env, id string) *Tree { return NewTable(env).Tree(id) }
+
+// Tree returns the tree of session id, whose processes have the Marker id.
+func (t *Table) Tree(id string) *Tree { return &Tree{table: t, id: id, now: map[identity]bool{}} }
 
 // Add adds p from the first moment, because the environment of a process reads as empty
 // during execve.
@@ -117,11 +119,11 @@ func (t *Tree) Add(p *Process) {
 }
 
 // Find scans /proc and returns the session's processes, including ended ones that are not collected (see
-// Proc.Alive). Marker is empty for processes that were known before.
+// Proc.Alive). Processes that were known before may have no Marker.
 func (t *Tree) Find() ([]Proc, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	procs, err := scan(t.env, func(p Proc) bool { return t.known(p) || t.isOther(p) })
+	procs, err := t.table.scan(t.known)
 	if err != nil {
 		return nil, err
 	}
@@ -130,34 +132,8 @@ func (t *Tree) Find() ([]Proc, error) {
 	for _, p := range found {
 		t.now[p.identity()] = true
 	}
-	t.rememberOthers(procs)
 	t.remember(found)
 	return found, nil
-}
-
-// program is what a process runs. The kernel puts the environment of each program at another place,
-// unless that is turned off.
-type program struct {
-	env  [2]uint64
-	comm string
-}
-
-// isOther reports whether p belongs to somebody else as long as it runs this program. To read its
-// environment each time would delay it, and on a machine with eight ranks most processes are others.
-// Called with t.mu held.
-func (t *Tree) isOther(p Proc) bool {
-	return p.env[1] > 0 && t.others[p.identity()] == program{p.env, p.Comm}
-}
-
-// rememberOthers keeps the processes of a scan that do not belong to the session. Called with t.mu held.
-func (t *Tree) rememberOthers(procs []Proc) {
-	others := make(map[identity]program, len(procs))
-	for _, p := range procs {
-		if id := p.identity(); !t.now[id] && (p.whole || t.isOther(p)) {
-			others[id] = program{p.env, p.Comm}
-		}
-	}
-	t.others = others
 }
 
 // known reports whether p was found in one of the last two scans. Called with t.mu held.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -21,7 +22,7 @@ func TestMemoryKillsAreReported(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(root, "memory.events"), []byte("oom_kill "+n+"\n"), 0o600))
 	}
 	kills("2")
-	s := New(Config{Cgroup: root, Log: slog.New(slog.DiscardHandler)})
+	s := New(Config{Cgroup: root, Reaper: reap.New(), Log: slog.New(slog.DiscardHandler)})
 	s.observer.wants.reports = true
 	s.sessions["a"] = s.newSession(wire.OpenRecord{ID: "a"})
 	look := func() int {

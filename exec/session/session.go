@@ -122,7 +122,7 @@ func (x *session) ackStdin() {
 
 // newSession prepares a session, and starts nothing.
 func (s *Server) newSession(rec wire.OpenRecord) *session {
-	x := &session{id: rec.ID, hash: rec.Hash, srv: s, born: time.Now(), tree: reap.NewTree(names.EnvSession, rec.ID),
+	x := &session{id: rec.ID, hash: rec.Hash, srv: s, born: time.Now(), tree: s.cfg.Reaper.Table(names.EnvSession).Tree(rec.ID),
 		oom:     proc.MemoryKills(s.cfg.Cgroup),
 		started: make(chan struct{}), ordered: make(chan struct{}, 1), dropped: make(chan struct{})}
 	s.observer.add(x)
@@ -216,7 +216,7 @@ func anyLives(members []reap.Proc) bool {
 // strangers reports whether a process below us belongs to no session, or belongs to this one after
 // all.
 func (x *session) strangers() bool {
-	below, err := proc.Below()
+	below, err := proc.Below(x.srv.cfg.Reaper)()
 	if err != nil {
 		return false
 	}

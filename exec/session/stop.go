@@ -234,7 +234,7 @@ func (st *stopper) live(ctx context.Context, live []*session, reason string, goi
 func (st *stopper) below(reason string, grace time.Duration) {
 	ctx, cancel := st.patience(grace + proc.KillMargin)
 	defer cancel()
-	report, err := st.srv.cfg.Reaper.Drain(ctx, proc.Below, syscall.SIGTERM, grace)
+	report, err := st.srv.cfg.Reaper.Drain(ctx, proc.Below(st.srv.cfg.Reaper), syscall.SIGTERM, grace)
 	if st.hurried() {
 		report, err = proc.KillBelow(st.srv.cfg.Reaper)
 	}

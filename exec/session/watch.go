@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -95,8 +96,7 @@ func (o *observer) soonestLook() time.Duration {
 	return min(lastLook, o.longestLook())
 }
 
-// longestLook returns the longest pause between looks. Where daemons can be expected it is well
-// below FrozenMillis, which looks measure.
+// longestLook returns the longest pause between looks.
 func (o *observer) longestLook() time.Duration {
 	lines := o.livingLines()
 	o.mu.Lock()
@@ -104,16 +104,28 @@ func (o *observer) longestLook() time.Duration {
 	if !lines && !o.watchesDaemonsLocked() {
 		return idleLook
 	}
-	longest := lastLook
-	if o.wants.frozenAfter > 0 {
-		longest = max(firstLook, min(lastLook, o.wants.frozenAfter/4))
-	}
+	longest := o.frozenLookLocked()
 	for _, w := range o.watched {
 		if w.kind == ofDaemon && !w.session.sight.hasRanks && time.Since(w.seen) < rankTime {
 			return min(longest, rankLook)
 		}
 	}
 	return longest
+}
+
+// frozenLook returns the longest pause between looks where daemons can be expected. It is well below
+// FrozenMillis, which looks measure.
+func (o *observer) frozenLook() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.frozenLookLocked()
+}
+
+func (o *observer) frozenLookLocked() time.Duration {
+	if o.wants.frozenAfter <= 0 {
+		return lastLook
+	}
+	return max(firstLook, min(lastLook, o.wants.frozenAfter/4))
 }
 
 // watchesDaemonsLocked reports whether a look has found a daemon that lives. The caller holds o.mu.
@@ -141,8 +153,17 @@ func (o *observer) lookOnce() bool {
 		return false
 	}
 	live := o.srv.living()
-	for _, x := range live {
-		o.lookAt(x)
+	o.looking.Lock()
+	defer o.looking.Unlock()
+	trees := make([]*reap.Tree, len(live))
+	for i, x := range live {
+		trees[i] = x.tree
+	}
+	found, err := proc.Each(trees)
+	for i, x := range live {
+		if err == nil {
+			o.lookIn(x, found[i])
+		}
 	}
 	return len(live) > 0
 }
@@ -159,6 +180,12 @@ func (o *observer) lookAt(x *session) []reap.Proc {
 	if err != nil {
 		return nil // the next look may succeed, and a stop logs the error
 	}
+	o.lookIn(x, members)
+	return members
+}
+
+// lookIn looks at the processes of one session that a scan has found. The caller holds o.looking.
+func (o *observer) lookIn(x *session, members []reap.Proc) {
 	daemons := map[int]bool{}
 	for _, p := range members {
 		daemons[p.PID] = p.Alive() && names.IsMPIDaemon(p.Comm)
@@ -176,7 +203,6 @@ func (o *observer) lookAt(x *session) []reap.Proc {
 	}
 	o.miss(x, alive)
 	o.tellOrphans(x, members, daemons)
-	return members
 }
 
 // see records a live daemon or rank. It returns nil if there is no room, or if the process has ended

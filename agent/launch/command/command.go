@@ -91,7 +91,7 @@ func start(r *reap.Reaper, s Spec, deaf bool) (*Command, error) {
 	c := &Command{
 		name:   filepath.Base(s.Argv[0]),
 		reaper: r,
-		tree:   reap.NewTree(envRun, s.Run),
+		tree:   r.Table(envRun).Tree(s.Run),
 		shared: in != nil && term.IsTerminal(int(in.Fd())),
 		deaf:   deaf,
 		links:  s.Links,

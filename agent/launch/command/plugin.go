@@ -84,7 +84,7 @@ func (s starter) Start(c external.Command) (external.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pluginProcess{reaper: s.reaper, proc: proc, tree: reap.NewTree(envRun, id)}
+	p := &pluginProcess{reaper: s.reaper, proc: proc, tree: s.reaper.Table(envRun).Tree(id)}
 	p.tree.Add(proc)
 	return p, nil
 }

@@ -173,7 +173,7 @@ func (f *Fakes) spawn(dir string, w rendezvous.Worker) (*fakeWorker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start fake worker %s: %w", w.Name, err)
 	}
-	one := &fakeWorker{Worker: w, dir: dir, proc: proc, tree: reap.NewTree(envFake, marker), ended: make(chan struct{})}
+	one := &fakeWorker{Worker: w, dir: dir, proc: proc, tree: f.reaper.Table(envFake).Tree(marker), ended: make(chan struct{})}
 	one.tree.Add(proc)
 	return one, nil
 }
