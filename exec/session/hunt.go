@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"time"
 
@@ -31,6 +32,9 @@ const (
 	// deepPause and deepShare are the same for rounds that look for daemons.
 	deepPause = 10 * time.Millisecond
 	deepShare = 100
+	// settledPause applies instead while each line has a daemon. A line rarely starts a second one
+	// while the first lives.
+	settledPause = time.Second
 	// bornFor is how long a rank may take until its execve. youngFor is how long it may take to
 	// load its MPI library. Between the two it is checked again every youngPause.
 	bornFor    = 20 * time.Millisecond
@@ -52,20 +56,29 @@ const (
 type hunter struct {
 	o       *observer
 	buf     bytes.Buffer
-	daemons map[int]string      // their commands, by pid
+	daemons map[int]daemon      // by pid
+	gone    bool                // one of them has ended: it may have left another one behind
+	homes   map[being]*session  // sessions of known daemons
 	grown   map[being]bool      // ranks that need no further check
 	seen    map[being]time.Time // when other ranks were last checked
 	until   time.Time           // when the hunt ends unless it finds something new
 }
 
+// daemon is a daemon of a hunt.
+type daemon struct {
+	command string
+	session *session // nil: not known yet
+}
+
 // hunt looks for new daemons and ranks until some time after the last new rank, until no session
 // runs a line, or until ctx ends. It also does the periodic looks meanwhile.
 func (o *observer) hunt(ctx context.Context) {
-	h := &hunter{o: o, grown: map[being]bool{}, seen: map[being]time.Time{}, until: time.Now().Add(huntIdle)}
+	h := &hunter{o: o, homes: map[being]*session{}, grown: map[being]bool{}, seen: map[being]time.Time{}, until: time.Now().Add(huntIdle)}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	looked, between := time.Now(), firstLook
-	var deep time.Time // when to look for daemons again
+	var deep time.Time          // when daemons were last looked for
+	var deepAfter time.Duration // how long after that to look again
 	for pause := time.Duration(0); o.starting() && time.Now().Before(h.until); {
 		began := time.Now()
 		timer.Reset(pause)
@@ -79,26 +92,36 @@ func (o *observer) hunt(ctx context.Context) {
 		at := time.Now()
 		late := at.Sub(began) - pause
 		over := h.overload()
-		if at.After(deep) {
-			h.daemons = map[int]string{}
-			h.below(os.Getpid(), "", 0)
-			deep = time.Now().Add(min(mostPause, max(scale(over, max(deepPause, deepShare*time.Since(at))), 4*late)))
+		if since := at.Sub(deep); h.gone || since > deepAfter && (since > settledPause || !h.settled()) {
+			h.daemons, h.gone = map[int]daemon{}, false
+			h.belowAll(h.tops(), "", 0)
+			deep = time.Now()
+			deepAfter = min(mostPause, max(scale(over, max(deepPause, deepShare*time.Since(at))), 4*late))
 		}
 		found := time.Now()
 		h.ranks()
 		pause = max(huntPause, huntShare*time.Since(found), 8*late)
 		if len(h.daemons) == 0 {
-			pause = time.Until(deep)
+			pause = time.Until(deep.Add(deepAfter))
 		}
 		if over > 1 {
 			pause = max(pause, scale(over, max(busyPause, busyShare*time.Since(at))))
 		}
 		pause = min(pause, mostPause)
-		if time.Since(looked) > min(scale(over, between), o.longestLook()) {
+		if time.Since(looked) > min(scale(over, min(between, o.longestLook())), o.frozenLook()) {
 			o.lookOnce()
 			looked, between = time.Now(), min(2*between, o.longestLook())
 		}
 	}
+}
+
+// settled reports whether each session that runs a line has a daemon.
+func (h *hunter) settled() bool {
+	has := map[*session]bool{}
+	for _, d := range h.daemons {
+		has[d.session] = true
+	}
+	return !slices.ContainsFunc(h.o.srv.living(), func(x *session) bool { return x.line && !has[x] })
 }
 
 // overload returns how many threads the machine runs, over busyThreads for each processor; 0: not
@@ -130,18 +153,33 @@ func (o *observer) starting() bool { return o.wantsReports() && o.livingLines() 
 // mostDeep limits the number of shells and daemons above a rank.
 const mostDeep = 16
 
-// below looks for daemons among the descendants of pid, a process with the name comm.
-func (h *hunter) below(pid int, comm string, depth int) {
-	for _, child := range h.children(pid) {
-		p := h.stat(child)
+// tops lists the children of this process that may be daemons or have them below: the first
+// processes of sessions, and orphans, which the kernel gives to the main thread. To read the list of
+// each of a Go program's threads would take several times as long.
+func (h *hunter) tops() []int {
+	self := strconv.Itoa(os.Getpid())
+	all, _ := h.childrenOf("/proc/" + self + "/task/" + self) // without it, only those of sessions
+	for _, x := range h.o.srv.living() {
+		if p := x.process(); p != nil && !slices.Contains(all, p.PID()) {
+			all = append(all, p.PID())
+		}
+	}
+	return all
+}
+
+// belowAll looks for daemons among pids, whose parent has the name comm, and among their
+// descendants.
+func (h *hunter) belowAll(pids []int, comm string, depth int) {
+	for _, pid := range pids {
+		p := h.stat(pid)
 		switch {
 		case p.PID == 0 || depth == mostDeep:
 			continue // it has ended
-		case names.IsMPIDaemon(p.Comm) && p.Comm != comm:
+		case names.IsMPIDaemon(p.Comm) && (p.Comm != comm || h.leads(p)):
 			h.foundDaemon(p)
-			h.below(child, p.Comm, depth+1)
+			h.belowAll(h.children(p), p.Comm, depth+1)
 		case !names.IsMPIDaemon(comm):
-			h.below(child, p.Comm, depth+1)
+			h.belowAll(h.children(p), p.Comm, depth+1)
 		}
 	}
 }
@@ -155,72 +193,104 @@ func (h *hunter) stat(pid int) reap.Proc {
 }
 
 // children lists the children of all threads of a process.
-func (h *hunter) children(pid int) (all []int) {
-	dir := "/proc/" + strconv.Itoa(pid) + "/task"
+func (h *hunter) children(p reap.Proc) (all []int) {
+	pid := strconv.Itoa(p.PID)
+	dir := "/proc/" + pid + "/task"
+	if p.Threads == 1 {
+		all, _ = h.childrenOf(dir + "/" + pid) // it has ended
+		return all
+	}
 	threads, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
 	}
 	for _, t := range threads {
-		all = append(all, h.childrenOf(dir+"/"+t.Name())...)
+		children, _ := h.childrenOf(dir + "/" + t.Name()) // it has ended
+		all = append(all, children...)
 	}
 	return all
 }
 
-// childrenOf lists the children of one thread.
-func (h *hunter) childrenOf(thread string) (all []int) {
-	if reap.ReadFile(thread+"/children", &h.buf) != nil {
-		return nil
+// childrenOf lists the children of one thread. The error means that the thread has ended.
+func (h *hunter) childrenOf(thread string) (all []int, err error) {
+	if err := reap.ReadFile(thread+"/children", &h.buf); err != nil {
+		return nil, err
 	}
 	for _, word := range bytes.Fields(h.buf.Bytes()) {
 		if child, err := strconv.Atoi(string(word)); err == nil {
 			all = append(all, child)
 		}
 	}
-	return all
+	return all, nil
 }
 
 // foundDaemon handles a daemon.
 func (h *hunter) foundDaemon(p reap.Proc) {
-	h.daemons[p.PID] = p.Comm
-	if h.grown[being{p.PID, p.Start}] {
+	key := being{p.PID, p.Start}
+	x := h.homes[key]
+	if h.daemons[p.PID] = (daemon{p.Comm, x}); x != nil {
 		return
 	}
-	x := h.o.sessionOf(p.PID)
+	x = h.o.sessionOf(p.PID)
 	if x == nil || !p.Alive() {
 		return // has not completed execve yet
 	}
 	h.o.looking.Lock()
 	defer h.o.looking.Unlock()
 	h.o.see(x, p, ofDaemon)
-	h.grown[being{p.PID, p.Start}] = true
+	h.homes[key], h.daemons[p.PID] = x, daemon{p.Comm, x}
 	h.until = time.Now().Add(huntFor)
 }
 
-// ranks checks the children of the daemons. A daemon's main thread starts them.
+// ranks checks the children of the daemons.
 func (h *hunter) ranks() {
-	for pid, comm := range h.daemons {
-		id := strconv.Itoa(pid)
-		for _, child := range h.childrenOf("/proc/" + id + "/task/" + id) {
-			if p := h.stat(child); p.PID != 0 && p.Alive() && !h.grown[being{p.PID, p.Start}] {
-				h.foundRank(p, comm)
-			}
+	for pid, d := range h.daemons {
+		h.ranksOf(pid, d)
+	}
+}
+
+// ranksOf checks the children of one daemon. Its main thread starts them. The daemon of Open MPI 5 is
+// a child of a process of the same name that only waits for it. The daemon of Intel MPI is a child of
+// another one.
+func (h *hunter) ranksOf(pid int, d daemon) {
+	id := strconv.Itoa(pid)
+	children, err := h.childrenOf("/proc/" + id + "/task/" + id)
+	h.gone = h.gone || err != nil
+	for _, child := range children {
+		p := h.stat(child)
+		switch _, isDaemon := h.daemons[child]; {
+		case isDaemon || p.PID == 0 || !p.Alive() || h.grown[being{p.PID, p.Start}]:
+		case names.IsMPIDaemon(p.Comm) && (p.Comm != d.command || h.leads(p)):
+			h.foundDaemon(p)
+			h.ranksOf(child, h.daemons[child])
+		default:
+			h.foundRank(p, d)
 		}
 	}
 }
 
-// foundRank handles a child of a daemon with the name daemon: a rank, or a process that becomes one
-// at its execve.
-func (h *hunter) foundRank(p reap.Proc, daemon string) {
+// leads reports whether a child of a daemon that has its name is a daemon: it has children. A rank
+// has this name until its execve.
+func (h *hunter) leads(p reap.Proc) bool {
+	id := strconv.Itoa(p.PID)
+	children, _ := h.childrenOf("/proc/" + id + "/task/" + id) // it has ended
+	return len(children) > 0
+}
+
+// foundRank handles a child of a daemon: a rank, or a process that becomes one at its execve.
+func (h *hunter) foundRank(p reap.Proc, d daemon) {
 	key := being{p.PID, p.Start}
 	kind := ofRank
-	if p.Comm == daemon {
+	if p.Comm == d.command {
 		kind = ofUnborn
 	}
-	if names.IsMPIDaemon(p.Comm) && kind == ofRank || time.Since(h.seen[key]) < youngPause && kind == ofRank {
+	if kind == ofRank && time.Since(h.seen[key]) < youngPause {
 		return
 	}
-	x := h.o.sessionOf(p.PPID)
+	x := d.session
+	if x == nil {
+		x = h.o.sessionOf(p.PPID)
+	}
 	if x == nil {
 		return
 	}
@@ -230,12 +300,15 @@ func (h *hunter) foundRank(p reap.Proc, daemon string) {
 	if w == nil {
 		return
 	}
-	age := time.Since(w.seen)
-	if kind == ofRank && w.rank != "" || age > bornFor {
-		h.seen[key] = time.Now()
+	if kind == ofUnborn { // or a daemon that has no ranks yet
+		return
 	}
-	if age < bornFor {
-		h.until = time.Now().Add(huntAfter)
+	if _, known := h.seen[key]; !known {
+		h.seen[key], h.until = time.Time{}, time.Now().Add(huntAfter)
+	}
+	age := time.Since(w.seen)
+	if w.rank != "" || age > bornFor {
+		h.seen[key] = time.Now()
 	}
 	if age > youngFor {
 		h.grown[key] = true

@@ -70,7 +70,7 @@ func (j *judged) look(p reap.Proc, depth int) {
 		return
 	}
 	launcher := reap.IsLauncher(p)
-	for _, pid := range j.h.children(p.PID) {
+	for _, pid := range j.h.children(p) {
 		child := j.h.stat(pid)
 		key := being{child.PID, child.Start}
 		if j.known[key] {

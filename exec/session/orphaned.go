@@ -3,6 +3,7 @@
 package session
 
 import (
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -47,11 +48,22 @@ func (o *observer) rankEndedLocked(x *session, rank string) {
 // tellOrphans reports background processes that hold the output of a rank which ended heldTold ago.
 // members are all processes of the session. daemons says which of them, by pid, are MPI daemons.
 func (o *observer) tellOrphans(x *session, members []reap.Proc, daemons map[int]bool) {
-	if x.ours.Load() {
+	if x.ours.Load() || !slices.Contains(slices.Collect(maps.Values(daemons)), true) {
+		return
+	}
+	var orphans []reap.Proc
+	var numbers []string // of their ranks
+	for _, p := range members {
+		if p.Alive() && !p.Exiting && !daemons[p.PID] && p.PPID == os.Getpid() && p.Age() >= heldTold {
+			if rank := rankOf(p.PID); rank != "" {
+				orphans, numbers = append(orphans, p), append(numbers, rank)
+			}
+		}
+	}
+	if len(orphans) == 0 { // as in most looks; the files of daemons would be many
 		return
 	}
 	ranks, outputs := map[string]bool{}, map[string]bool{}
-	var orphans []reap.Proc
 	for _, p := range members {
 		switch {
 		case !p.Alive() || p.Exiting:
@@ -59,16 +71,11 @@ func (o *observer) tellOrphans(x *session, members []reap.Proc, daemons map[int]
 			addPipes(outputs, p.PID)
 		case daemons[p.PPID]:
 			ranks[rankOf(p.PID)] = true
-		case p.PPID == os.Getpid() && p.Age() >= heldTold:
-			orphans = append(orphans, p)
 		}
 	}
-	if len(outputs) == 0 { // no daemon is alive
-		return
-	}
-	for _, p := range orphans {
-		if rank := rankOf(p.PID); rank != "" && !ranks[rank] && holds(p.PID, outputs) {
-			o.tellOrphan(x, p, rank)
+	for i, p := range orphans {
+		if !ranks[numbers[i]] && holds(p.PID, outputs) {
+			o.tellOrphan(x, p, numbers[i])
 		}
 	}
 }
