@@ -261,7 +261,7 @@ fake-polls: build ## test that only polling MPI ranks are suspected of a hang
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,polls -timeout 15m -parallel 1 -run '^Test(RanksThatPoll|SilentWork)' -v ./test/fake
 
 .PHONY: fake-culprit
-fake-culprit: build ## test that the failed rank is named: 432 ends (PyPI; root)
+fake-culprit: build ## test that the failed rank is named: 486 ends (PyPI; root)
 	@sh test/fake/mpi/deps.sh --conform
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,culprit -timeout 15m -parallel 40 -run '^TestCulprit$$' -v ./test/fake
 
