@@ -258,6 +258,11 @@ func (h *hunter) ranksOf(pid int, d daemon) {
 	h.gone = h.gone || err != nil
 	for _, child := range children {
 		p := h.stat(child)
+		if names.IsMPIDaemon(p.Comm) && p.Comm != d.command {
+			// The daemon may have become another program. Its child then has not.
+			d.command = h.stat(pid).Comm
+			h.daemons[pid] = d
+		}
 		switch _, isDaemon := h.daemons[child]; {
 		case isDaemon || p.PID == 0 || !p.Alive() || h.grown[being{p.PID, p.Start}]:
 		case names.IsMPIDaemon(p.Comm) && (p.Comm != d.command || h.leads(p)):
@@ -269,12 +274,20 @@ func (h *hunter) ranksOf(pid int, d daemon) {
 	}
 }
 
-// leads reports whether a child of a daemon that has its name is a daemon: it has children. A rank
-// has this name until its execve.
+// leads reports whether a child of a daemon that has its name is a daemon: it has children, or is
+// older than longestUnborn. A rank has this name until its execve.
 func (h *hunter) leads(p reap.Proc) bool {
 	id := strconv.Itoa(p.PID)
 	children, _ := h.childrenOf("/proc/" + id + "/task/" + id) // it has ended
-	return len(children) > 0
+	return (len(children) > 0 || p.Age() > longestUnborn) && stillRuns(p)
+}
+
+// stillRuns reports whether a process runs the program that it ran when p was read. If so, what was
+// read since then is true of that program.
+func stillRuns(p reap.Proc) bool {
+	var buf bytes.Buffer
+	now, err := reap.Stat(p.PID, &buf)
+	return err == nil && now.Start == p.Start && now.Comm == p.Comm
 }
 
 // foundRank handles a child of a daemon: a rank, or a process that becomes one at its execve.
@@ -301,6 +314,9 @@ func (h *hunter) foundRank(p reap.Proc, d daemon) {
 		return
 	}
 	if kind == ofUnborn { // or a daemon that has no ranks yet
+		if until := time.Now().Add(huntAfter); until.After(h.until) {
+			h.until = until
+		}
 		return
 	}
 	if _, known := h.seen[key]; !known {

@@ -80,15 +80,17 @@ func TestChildren(t *testing.T) {
 	require.Equal(t, []int{child}, h.children(p), "by a list of the threads")
 }
 
-// TestDaemonBelowADaemon checks that ranks are found below a daemon that another daemon has started.
+// TestDaemonBelowADaemon checks that ranks are found below a daemon that another daemon has started or become.
 func TestDaemonBelowADaemon(t *testing.T) {
 	const ranks = "read x <&3; cat <&3; :" // 3: a background command has no standard input
 	for mpi, c := range map[string]struct {
 		first, script string
-		before        kind // of the second daemon, until it has a rank
+		before        kind // of the child, until it has a rank or becomes one
+		after         []kind
 	}{
-		"Open MPI 5": {"prted", "(" + ranks + ") & wait", ofUnborn},
-		"Intel MPI":  {"hydra_bstrap_proxy", "${0%/*}/hydra_pmi_proxy -c '" + ranks + "' & wait", ofDaemon},
+		"Open MPI 5":          {"prted", "(" + ranks + ") & wait", ofUnborn, []kind{ofRank, ofDaemon}},
+		"Intel MPI":           {"hydra_bstrap_proxy", "${0%/*}/hydra_pmi_proxy -c '" + ranks + "' & wait", ofDaemon, []kind{ofRank, ofDaemon}},
+		"becomes another one": {"hydra_bstrap_proxy", "exec ${0%/*}/hydra_pmi_proxy -c '(read x <&3; exec cat <&3) & wait'", ofUnborn, []kind{ofRank}},
 	} {
 		t.Run(mpi, func(t *testing.T) {
 			s, _ := linked(t, 1)
@@ -129,7 +131,7 @@ func TestDaemonBelowADaemon(t *testing.T) {
 			require.Eventually(t, func() bool { return slices.Equal(kinds(), []kind{c.before}) }, 5*time.Second, time.Millisecond)
 			_, err = theirs.WriteString("go\n")
 			require.NoError(t, err)
-			require.Eventually(t, func() bool { return slices.Equal(kinds(), []kind{ofRank, ofDaemon}) }, 5*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return slices.Equal(kinds(), c.after) }, 5*time.Second, time.Millisecond)
 			require.True(t, h.settled())
 			require.WithinDuration(t, time.Now().Add(huntAfter), h.until, huntAfter, "it ends soon after the last new rank")
 		})

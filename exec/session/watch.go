@@ -25,6 +25,10 @@ const (
 	// While a daemon has yet to start its ranks, looks are more frequent, for at most rankTime.
 	rankLook = 500 * time.Millisecond
 	rankTime = time.Minute
+	// longestUnborn is how long a child of a daemon that has its name and no children counts as a rank
+	// before its execve. An older one is a daemon: that of Open MPI 5 is a child of a process of the
+	// same name.
+	longestUnborn = 2 * time.Second
 	// maxWatched limits the pidfds of one worker.
 	maxWatched = 1024
 )
@@ -186,17 +190,32 @@ func (o *observer) lookAt(x *session) []reap.Proc {
 
 // lookIn looks at the processes of one session that a scan has found. The caller holds o.looking.
 func (o *observer) lookIn(x *session, members []reap.Proc) {
-	daemons := map[int]bool{}
+	all, leads := map[int]reap.Proc{}, map[int]bool{}
 	for _, p := range members {
-		daemons[p.PID] = p.Alive() && names.IsMPIDaemon(p.Comm)
+		all[p.PID], leads[p.PPID] = p, true
+	}
+	daemons, unborn := map[int]bool{}, map[int]bool{}
+	for _, p := range members {
+		if !p.Alive() || !names.IsMPIDaemon(p.Comm) {
+			continue
+		}
+		parent := all[p.PPID]
+		if parent.Comm != p.Comm && names.IsMPIDaemon(parent.Comm) && !stillRuns(parent) {
+			parent.Comm = p.Comm // it became what its child was, during the scan
+		}
+		daemons[p.PID] = parent.Comm != p.Comm || (leads[p.PID] || p.Age() > longestUnborn) && stillRuns(p)
+		unborn[p.PID] = !daemons[p.PID]
 	}
 	alive := map[being]bool{}
 	for _, p := range members {
 		if p.Alive() && (daemons[p.PID] || daemons[p.PPID]) {
 			alive[being{p.PID, p.Start}] = true
 			kind := ofRank
-			if daemons[p.PID] {
+			switch {
+			case daemons[p.PID]:
 				kind = ofDaemon
+			case unborn[p.PID]:
+				kind = ofUnborn
 			}
 			o.see(x, p, kind)
 		}
