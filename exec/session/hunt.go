@@ -260,7 +260,11 @@ func (h *hunter) ranksOf(pid int, d daemon) {
 		p := h.stat(child)
 		if names.IsMPIDaemon(p.Comm) && p.Comm != d.command {
 			// The daemon may have become another program. Its child then has not.
-			d.command = h.stat(pid).Comm
+			now := h.stat(pid)
+			if h.gone = h.gone || now.PID == 0; now.PID == 0 {
+				return
+			}
+			d.command = now.Comm
 			h.daemons[pid] = d
 		}
 		switch _, isDaemon := h.daemons[child]; {
