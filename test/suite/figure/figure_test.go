@@ -31,6 +31,9 @@ func TestSeries(t *testing.T) {
 		{Series{Samples: []float64{3, 1, 2}, Over: []float64{4, 4, 9}, Reduce: "ratio"}, 0.5, ""},
 		{Series{Samples: []float64{1}, Over: []float64{0}, Reduce: "ratio"}, 0, "ratio over nothing"},
 		{Series{Samples: []float64{1}, Reduce: "ratio"}, 0, "ratio over nothing"},
+		{Series{Samples: []float64{3, 1, 2}, Over: []float64{4, 4, 8}, Reduce: "pairs"}, 0.25, ""},
+		{Series{Samples: []float64{3, 1}, Over: []float64{4}, Reduce: "pairs"}, 0, "2 samples over 1"},
+		{Series{Samples: []float64{1, 1}, Over: []float64{4, 0}, Reduce: "pairs"}, 0, "ratio over nothing"},
 		{Series{Reduce: "max"}, 0, "no samples"},
 		{Series{Samples: []float64{1}, Reduce: "mode"}, 0, "unknown reduce"},
 	} {

@@ -14,8 +14,9 @@ import (
 type Series struct {
 	Unit    string    `json:"unit"`
 	Samples []float64 `json:"samples"`
-	// Reduce is median, p99 (by nearest rank), max, min, sum, last, count, or ratio: the median of
-	// Samples divided by the median of Over.
+	// Reduce is median, p99 (by nearest rank), max, min, sum, last, count, ratio (the median of Samples
+	// divided by the median of Over), or pairs (the median of each of Samples divided by that of Over
+	// with the same index). Pairs depend less on a machine that becomes slower during the run.
 	Reduce string    `json:"reduce"`
 	Over   []float64 `json:"over,omitempty"`
 }
@@ -51,8 +52,24 @@ func (s Series) Value() (float64, error) {
 			return 0, errors.New("ratio over nothing")
 		}
 		return Median(s.Samples) / Median(s.Over), nil
+	case "pairs":
+		return s.pairs()
 	}
 	return 0, fmt.Errorf("unknown reduce %q", s.Reduce)
+}
+
+func (s Series) pairs() (float64, error) {
+	if len(s.Over) != len(s.Samples) {
+		return 0, fmt.Errorf("%d samples over %d are not pairs", len(s.Samples), len(s.Over))
+	}
+	ratios := make([]float64, len(s.Samples))
+	for i, v := range s.Samples {
+		if s.Over[i] == 0 {
+			return 0, errors.New("ratio over nothing")
+		}
+		ratios[i] = v / s.Over[i]
+	}
+	return Median(ratios), nil
 }
 
 // Median returns the median of samples, which must not be empty.

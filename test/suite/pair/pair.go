@@ -38,7 +38,7 @@ type Times struct {
 // Times runs the command of both builds Rounds times, and lets each build go first in every second round. It returns an
 // error if a command fails.
 func (p Pair) Times(ctx context.Context) (Times, error) {
-	t := Times{Wall: figure.Series{Reduce: "ratio"}, CPU: figure.Series{Reduce: "ratio"}}
+	t := Times{Wall: figure.Series{Reduce: "pairs"}, CPU: figure.Series{Reduce: "pairs"}}
 	for round := range p.Rounds + 1 {
 		var wall, cpu [2]float64
 		for turn := range wall {

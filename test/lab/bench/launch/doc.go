@@ -25,8 +25,9 @@
 // A contender is a script in a launcher's container. This program enters the container by its
 // namespaces and cgroup, so that it adds no stream to the API server. The script
 // gets ready (rendezvous, or a wait for the workers), prints "ready", and waits for a line of input; then
-// it becomes mpirun. Contenders take turns. The first round is a warm-up. Only in that round
-// the launcher's memory is sampled continuously, since sampling takes processor time.
+// it becomes mpirun. Contenders take turns, in every second round in reverse order. A ratio is the median of
+// the ratios of the rounds. The first round is a warm-up. Only in that round the launcher's memory is sampled
+// continuously, since sampling takes processor time.
 //
 // # Ready
 //

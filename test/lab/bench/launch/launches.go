@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -68,7 +69,7 @@ func (w *world) launchOn(ctx context.Context, o options, size int, all results) 
 	}
 	began := time.Now()
 	for round := range o.rounds + 1 { // the first round is the warm-up
-		for _, c := range contenders() {
+		for _, c := range turns(round) {
 			if !o.takes(c.name) {
 				continue
 			}
@@ -90,6 +91,16 @@ func (w *world) launchOn(ctx context.Context, o options, size int, all results) 
 		}
 	}
 	return w.count(ctx, size, began, all[size])
+}
+
+// turns returns the contenders in the order of a round. In every second round it is reversed, because a launch
+// leaves work for the next one: its processes are still ending.
+func turns(round int) []contender {
+	list := contenders()
+	if round%2 == 1 {
+		slices.Reverse(list)
+	}
+	return list
 }
 
 // execFloor opens an exec for each worker.

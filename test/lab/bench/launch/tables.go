@@ -59,7 +59,7 @@ func saveLaunches(all results, notes []string) error {
 			never, launcher(func(s sample) float64 { return s.Held }), launcher(func(s sample) float64 { return s.Requests }),
 			launcher(func(s sample) float64 { return s.Streams })),
 		Notes: append([]string{
-			"All contenders use the same image, pods, mpirun and ranks: one rank a worker, `sh -c 'echo rank N; exec sleep 3'`, no MPI_Init. Contenders take turns, after one warm-up round.",
+			"All contenders use the same image, pods, mpirun and ranks: one rank a worker, `sh -c 'echo rank N; exec sleep 3'`, no MPI_Init. Contenders take turns, after one warm-up round. In every second round they do so in reverse order.",
 			"kubexec.sh: mpi-operator v1's settings. Its tree launch is flat below 65 workers, so each kubectl stays for the job's life. The names are in the launcher's hosts file, or unknown. For unknown names the cluster's own DNS answers at once. The slow one answers after half a second a name, like a DNS that asks another one outside the cluster. kubectl starts with an empty cache, as in a new launcher.",
 			"ssh: mpi-operator v2's settings, but with addresses instead of names, which saves it DNS; sshd as Debian configures it, an ECDSA P-521 key.",
 			"Muster: `agent run` with its defaults (plm_rsh_no_tree_spawn=1, plm_rsh_num_concurrent=128). Its links are connected before mpirun starts, and parked a minute later. It lowers mpirun's soft limit of open files, because Open MPI closes each of them for each worker; the operators leave the node's limit. The floor has the same settings. Processes that its agent starts have the same capabilities and limit of files as under Muster. (With all capabilities hwloc reads more devices, and each daemon takes half as long again.)",
@@ -138,7 +138,7 @@ type raw struct {
 	rows   []figure.Row
 }
 
-// over adds a row: the median of Muster's samples divided by the median of another's.
+// over adds a row: the median of the rounds' ratios of Muster's sample to another's.
 func (r *raw) over(all results, skip int, name, other string, bar float64, get func(sample) float64) {
 	column := func(s sample) (float64, bool) { return get(s), true }
 	mine, theirs := values(all[barred]["muster"], skip, column), values(all[barred][other], skip, column)
@@ -146,7 +146,7 @@ func (r *raw) over(all results, skip int, name, other string, bar float64, get f
 		return // left out by -only or -workers
 	}
 	name = fmt.Sprintf("%d workers, %s, over %s", barred, name, titles[other])
-	r.series[name] = figure.Series{Unit: "ratio", Reduce: "ratio", Samples: mine, Over: theirs}
+	r.series[name] = figure.Series{Unit: "ratio", Reduce: "pairs", Samples: mine, Over: theirs}
 	r.rows = append(r.rows, figure.Row{Name: name, Log: name, Op: "<=", Bar: bar})
 }
 
