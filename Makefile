@@ -179,7 +179,7 @@ workflows: ## check .github/workflows with actionlint
 # Tests of files with the constraint !race. They start no goroutine, or a shorter form of them runs with the race
 # detector, which makes them ten times slower. test/rules checks that none is missing here.
 UNRACED       := agent/controller agent/serve agent/straggler agent/timeline exec/local exec/network
-UNRACED_TESTS := ^Test(KilledBetweenAnyTwoWrites|MadeAgainWhenKilled|ManyCuts|PageStaysSmall|PodsAreDeletedInBatches|PodsAreMadeInBatches|ServicesAreMadeInBatches|SimulatedJobs|TooLarge)$$
+UNRACED_TESTS := ^Test(KilledBetweenAnyTwoWrites|MadeAgainWhenKilled|ManyCuts|PageStaysSmall|PodsAreDeletedInBatches|PodsAreMadeInBatches|QueuedLifeKilled|ServicesAreMadeInBatches|SimulatedJobs|TooLarge)$$
 
 .PHONY: unit
 unit: ## run unit tests and fuzz seeds, mostly with the race detector

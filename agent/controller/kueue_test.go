@@ -19,55 +19,49 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// TestQueuedLife plays a job from the queue through a preemption to its end, with a controller that is killed before or
-// after each of its writes.
-func TestQueuedLife(t *testing.T) {
-	live := func(at int, after bool) (writes int, ends string) {
-		s := queuedStory(t, at, after)
-		queuedJob(s)
-		s.settle()
-		require.Empty(t, s.pods(), "no pod before the admission")
-		require.Equal(t, v1alpha1.PhaseWaiting, s.job().Status.Phase)
-		require.Nil(t, s.job().Status.StartTime)
-		s.says("pi", "QuotaReserved False Pending insufficient quota")
-		s.settle()
-		require.Equal(t, "GangUnschedulable: Workload pi: insufficient quota", s.job().Status.Reason+": "+s.job().Status.Message)
-		s.admits("pi")
-		s.runsNow()
-		require.Equal(t, "True Started", s.condition("pi", "PodsReady"))
-		require.True(t, meta.IsStatusConditionTrue(s.job().Status.Conditions, v1alpha1.Admitted))
-		for _, p := range s.pods() {
-			require.Equal(t, map[string]string{"pool": "a100"}, p.Spec.NodeSelector)
-			require.Contains(t, p.Spec.Tolerations, corev1.Toleration{Key: "gpu", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule})
-			require.Equal(t, "pi", p.Annotations["kueue.x-k8s.io/workload"])
-		}
+// TestQueuedLife plays a job from the queue through a preemption to its end. TestQueuedLifeKilled has the kills.
+func TestQueuedLife(t *testing.T) { queuedLife(t, 0, false) }
 
-		s.says("pi", "Evicted True Preempted Preempted to accommodate a workload")
-		s.settle()
-		require.Empty(t, s.pods())
-		status := s.job().Status
-		require.Equal(t, "Preempted: Workload pi: Preempted to accommodate a workload", status.Reason+": "+status.Message)
-		require.Equal(t, []int32{2, 1, 0}, []int32{status.Attempt, status.Evictions, status.Replacements})
-		require.Equal(t, "False Pending", s.condition("pi", "QuotaReserved"))
-		require.Equal(t, "True Preempted", s.condition("pi", "Requeued"))
-		require.Equal(t, "False NoReservation", s.condition("pi", "Admitted"))
-		require.NotContains(t, s.workload("pi").Object["status"], "admission")
+// queuedLife returns how many writes the controller has made, and the remaining objects. It kills the controller before
+// or after one of its writes, or never if at is 0.
+func queuedLife(t *testing.T, at int, after bool) (writes int, ends string) {
+	s := queuedStory(t, at, after)
+	queuedJob(s)
+	s.settle()
+	require.Empty(t, s.pods(), "no pod before the admission")
+	require.Equal(t, v1alpha1.PhaseWaiting, s.job().Status.Phase)
+	require.Nil(t, s.job().Status.StartTime)
+	s.says("pi", "QuotaReserved False Pending insufficient quota")
+	s.settle()
+	require.Equal(t, "GangUnschedulable: Workload pi: insufficient quota", s.job().Status.Reason+": "+s.job().Status.Message)
+	s.admits("pi")
+	s.runsNow()
+	require.Equal(t, "True Started", s.condition("pi", "PodsReady"))
+	require.True(t, meta.IsStatusConditionTrue(s.job().Status.Conditions, v1alpha1.Admitted))
+	for _, p := range s.pods() {
+		require.Equal(t, map[string]string{"pool": "a100"}, p.Spec.NodeSelector)
+		require.Contains(t, p.Spec.Tolerations, corev1.Toleration{Key: "gpu", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule})
+		require.Equal(t, "pi", p.Annotations["kueue.x-k8s.io/workload"])
+	}
 
-		s.admits("pi")
-		s.runsNow()
-		s.kubelet(endsWith(0, s.clock.Now()))
-		s.settle()
-		s.settle()
-		require.Equal(t, "True Succeeded", s.condition("pi", "Finished"))
-		return s.m.writes, s.remains()
-	}
-	writes, whole := live(0, false)
-	for at := 1; at <= writes; at++ {
-		for _, after := range []bool{false, true} {
-			_, ends := live(at, after)
-			require.Equal(t, whole, ends, "killed at write %d, after: %v", at, after)
-		}
-	}
+	s.says("pi", "Evicted True Preempted Preempted to accommodate a workload")
+	s.settle()
+	require.Empty(t, s.pods())
+	status := s.job().Status
+	require.Equal(t, "Preempted: Workload pi: Preempted to accommodate a workload", status.Reason+": "+status.Message)
+	require.Equal(t, []int32{2, 1, 0}, []int32{status.Attempt, status.Evictions, status.Replacements})
+	require.Equal(t, "False Pending", s.condition("pi", "QuotaReserved"))
+	require.Equal(t, "True Preempted", s.condition("pi", "Requeued"))
+	require.Equal(t, "False NoReservation", s.condition("pi", "Admitted"))
+	require.NotContains(t, s.workload("pi").Object["status"], "admission")
+
+	s.admits("pi")
+	s.runsNow()
+	s.kubelet(endsWith(0, s.clock.Now()))
+	s.settle()
+	s.settle()
+	require.Equal(t, "True Succeeded", s.condition("pi", "Finished"))
+	return s.m.writes, s.remains()
 }
 
 // TestNoPodWithoutAdmission checks in every state of a Workload that does not admit the job that no pod is created, and
