@@ -14,9 +14,9 @@ import (
 type Series struct {
 	Unit    string    `json:"unit"`
 	Samples []float64 `json:"samples"`
-	// Reduce is median, p99 (by nearest rank), max, min, sum, last, count, ratio (the median of Samples
-	// divided by the median of Over), or pairs (the median of each of Samples divided by that of Over
-	// with the same index). Pairs depend less on a machine that becomes slower during the run.
+	// Reduce is median, p99 (by nearest rank), max, min, sum, last, count, ratio or pairs. A ratio is the
+	// median of Samples divided by the median of Over. Pairs divide each sample by the one of Over with
+	// the same index, and take the median: that depends less on a machine that becomes slower.
 	Reduce string    `json:"reduce"`
 	Over   []float64 `json:"over,omitempty"`
 }
