@@ -17,13 +17,14 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// talker is a worker that writes the frames that the test gives it. It passes on each OPEN, and the
-// acknowledgements of standard output.
+// talker is a worker that writes the frames that the test gives it. It passes on each OPEN, each FORGET unless
+// forgets is nil, and the acknowledgements of standard output.
 type talker struct {
 	unpacks bool
 	far     net.Conn
 	acks    chan uint64
 	opens   chan json.RawMessage
+	forgets chan string // ids of sessions
 }
 
 // Dial implements link.Dialer.
@@ -43,6 +44,11 @@ func (w *talker) Dial(context.Context) (io.ReadWriteCloser, error) {
 			case wire.Open:
 				w.record(wire.Opened, f.Channel, wire.OpenedRecord{})
 				w.opens <- slices.Clone(f.Payload)
+			case wire.Forget:
+				var rec wire.ForgetRecord
+				if f.Decode(&rec) == nil && w.forgets != nil {
+					w.forgets <- rec.ID
+				}
 			case wire.Ack:
 				w.acks <- f.Offset
 			}

@@ -42,6 +42,7 @@ type conn struct {
 	mu     sync.Mutex
 	sender sender
 	queue  []wire.Frame
+	late   *time.Timer // kicks for a frame that waits for others; nil: there was none
 	ackDue bool
 	cause  error       // why it was closed; nil: it is open
 	timer  *time.Timer // calls watch
@@ -97,8 +98,10 @@ func (c *conn) close(cause error) {
 		}
 		c.cause = cause
 		close(c.done)
-		if c.timer != nil {
-			c.timer.Stop()
+		for _, t := range []*time.Timer{c.timer, c.late} {
+			if t != nil {
+				t.Stop()
+			}
 		}
 	}
 	c.mu.Unlock()
@@ -122,13 +125,35 @@ func (c *conn) push(f wire.Frame) {
 	c.rouse()
 }
 
-func (c *conn) record(t wire.Type, channel uint32, v any) {
+// patience is how long FORGET waits for other frames to go out with, if the worker does not need it. In a
+// launch of many workers, thousands of processes have more urgent work. A worker that is told to stop by
+// Kubernetes waits for FORGET.
+const patience = 2 * time.Second
+
+// pushPatiently is push for a frame that may wait for patience.
+func (c *conn) pushPatiently(f wire.Frame) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queue = append(c.queue, f)
+	switch {
+	case c.cause != nil:
+	case c.late == nil:
+		c.late = time.AfterFunc(patience, c.kick)
+	case len(c.queue) == 1:
+		c.late.Reset(patience)
+	}
+}
+
+func (c *conn) record(t wire.Type, channel uint32, v any) { c.encode(t, channel, v, c.push) }
+
+// encode makes a frame of v and passes it to push.
+func (c *conn) encode(t wire.Type, channel uint32, v any, push func(wire.Frame)) {
 	f, err := wire.Record(t, channel, v)
 	if err != nil {
 		c.close(err)
 		return
 	}
-	c.push(f)
+	push(f)
 }
 
 // watch pings an idle connection, closes a dead one, and parks one that only detached sessions

@@ -4,9 +4,13 @@ package link_test
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -34,4 +38,44 @@ func TestForgettingAnUnknownSessionSparesTheOwnSession(t *testing.T) {
 	require.Equal(t, 3, rec.Code)
 	require.Equal(t, "still heard\n", out.String())
 	requireGone(t, pid)
+}
+
+// TestForgetIsPatient checks that FORGET waits for other frames, but not if the worker is being stopped, and not for
+// longer than 2 s.
+func TestForgetIsPatient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &talker{acks: make(chan uint64, 100), opens: make(chan json.RawMessage, 1), forgets: make(chan string, 9)}
+		l := link.New(link.Config{Worker: "w-0", Dialer: w, PingEvery: time.Hour, DeadAfter: 2 * time.Hour})
+		ctx, cancel := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- l.Run(ctx) }()
+		opened := uint32(0)
+		ends := func(id, reason string) {
+			_, err := l.Open(ctx, id, wire.Spec{Line: "x"}, link.Streams{})
+			require.NoError(t, err)
+			<-w.opens
+			opened++
+			w.record(wire.Exit, opened, wire.ExitRecord{Reason: reason})
+			w.frame(wire.Frame{Type: wire.EOF, Stream: wire.Stdout, Channel: opened})
+			w.frame(wire.Frame{Type: wire.EOF, Stream: wire.Stderr, Channel: opened})
+			synctest.Wait()
+		}
+		ends("a", "")
+		require.Empty(t, w.forgets)
+		time.Sleep(2*time.Second - time.Millisecond)
+		synctest.Wait()
+		require.Empty(t, w.forgets)
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		require.Equal(t, "a", <-w.forgets)
+
+		ends("b", "")
+		require.Empty(t, w.forgets)
+		ends("c", wire.ReasonPreempted)
+		require.Equal(t, "b", <-w.forgets, "the next frame takes it along")
+		require.Equal(t, "c", <-w.forgets)
+		cancel()
+		require.NoError(t, <-ran)
+		_ = w.far.Close() // ends the worker's reader
+	})
 }

@@ -67,6 +67,9 @@ func (c *conn) sendOnce() (sent bool, err error) {
 	c.mu.Lock()
 	queue, acks, closed := c.queue, c.ackDue, c.cause != nil
 	c.queue, c.ackDue = nil, false
+	if c.late != nil {
+		c.late.Stop()
+	}
 	c.mu.Unlock()
 	if closed {
 		return false, nil

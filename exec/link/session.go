@@ -308,7 +308,11 @@ func (l *Link) retire(s *Session) {
 	l.work.remove(s)
 	// A session that the worker refused may have the id of another, running session.
 	if c := l.current.get(); c != nil && s.confirmed {
-		c.record(wire.Forget, 0, wire.ForgetRecord{ID: s.id})
+		push := c.push
+		if s.exit != nil && s.exit.Reason == "" {
+			push = c.pushPatiently // nothing stops the worker
+		}
+		c.encode(wire.Forget, 0, wire.ForgetRecord{ID: s.id}, push)
 	}
 	l.mu.Unlock()
 	l.report()

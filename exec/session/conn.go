@@ -22,7 +22,8 @@ type conn struct {
 	proto  int           // negotiated version; set before the first frame is read
 
 	mu      sync.Mutex
-	queue   []wire.Frame    // sent before any data
+	queue   []wire.Frame // sent before any data
+	patient patient
 	ackDue  bool            // a process may have read stdin
 	flushed []chan struct{} // closed when the queue is empty
 	closed  bool
@@ -122,6 +123,7 @@ func (c *conn) close() {
 	if !c.closed {
 		c.closed = true
 		close(c.gone)
+		c.patient.take()
 	}
 	c.mu.Unlock()
 	c.kick()
@@ -162,14 +164,17 @@ func (c *conn) push(f wire.Frame) {
 	c.kick()
 }
 
-func (c *conn) record(t wire.Type, channel uint32, v any) {
+func (c *conn) record(t wire.Type, channel uint32, v any) { c.encode(t, channel, v, c.push) }
+
+// encode makes a frame of v and passes it to push.
+func (c *conn) encode(t wire.Type, channel uint32, v any, push func(wire.Frame)) {
 	f, err := wire.Record(t, channel, v)
 	if err != nil {
 		c.srv.cfg.Log.Error("record is too long for a frame", "type", t, "err", err)
 		c.close()
 		return
 	}
-	c.push(f)
+	push(f)
 }
 
 // removeLocked removes a session from the connection. The caller holds srv.mu.

@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,9 +66,9 @@ func TestServerEndsWithoutLaunchersClose(t *testing.T) {
 	})
 }
 
-// TestExitAndEOFShareAWrite checks that the ends of a session and of its outputs share one write,
-// because each write wakes everything between the worker and the launcher.
-func TestExitAndEOFShareAWrite(t *testing.T) {
+// TestOpenedExitAndEOFShareAWrite checks that the answer to OPEN, the end of the session and those of its outputs share
+// one write. Each write wakes everything between the worker and the launcher.
+func TestOpenedExitAndEOFShareAWrite(t *testing.T) {
 	_, c := linked(t, 0)
 	hello(t, c)
 	next(t, wire.NewReader(c), wire.Welcome, &wire.WelcomeRecord{})
@@ -88,9 +87,42 @@ func TestExitAndEOFShareAWrite(t *testing.T) {
 			require.NoError(t, err)
 			types = append(types, f.Type)
 		}
-		if slices.Contains(types, wire.Exit) || slices.Contains(types, wire.EOF) {
-			require.Subset(t, types, []wire.Type{wire.Exit, wire.EOF})
+		if len(types) > 0 && types[0] != wire.Pong {
+			require.Equal(t, wire.Opened, types[0])
+			require.ElementsMatch(t, []wire.Type{wire.Exit, wire.EOF, wire.EOF}, types[1:])
 			return
 		}
 	}
+}
+
+// TestPatientFramesShareAWrite checks that frames that nobody waits for go out together, or with the next other frame.
+func TestPatientFramesShareAWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, nc := piped(t)
+		hello(t, nc)
+		r := wire.NewReader(nc)
+		next(t, r, wire.Welcome, &wire.WelcomeRecord{})
+		b.server.mu.Lock()
+		c := b.server.conn
+		b.server.mu.Unlock()
+		began := time.Now()
+		for channel := range uint32(3) {
+			c.pushPatiently(wire.Frame{Type: wire.Opened, Channel: channel})
+			time.Sleep(patience / 4)
+		}
+		for channel := range uint32(3) {
+			f, err := r.Next()
+			require.NoError(t, err)
+			require.Equal(t, channel, f.Channel)
+			require.Equal(t, patience, time.Since(began), "a frame must not make an earlier one wait longer")
+		}
+		c.pushPatiently(wire.Frame{Type: wire.Opened, Channel: 3})
+		c.push(wire.Frame{Type: wire.Exit, Channel: 4})
+		for channel := range uint32(2) {
+			f, err := r.Next()
+			require.NoError(t, err)
+			require.Equal(t, 3+channel, f.Channel)
+		}
+		require.Equal(t, patience, time.Since(began))
+	})
 }

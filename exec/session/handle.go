@@ -170,8 +170,13 @@ func (s *Server) open(c *conn, channel uint32, rec wire.OpenRecord) error {
 	if err != nil {
 		return fmt.Errorf("%w: session %s: %w", wire.ErrProtocol, x.id, err)
 	}
-	// Under the lock, so that the end of a session that ends at once comes after this.
-	c.record(wire.Opened, channel, answer)
+	// Under the lock, so that the end of a session that ends at once comes after this. A launcher sends stdin
+	// and attaches only after the answer. It needs the answer to a new session without stdin much later.
+	push := c.push
+	if answer.Created && !rec.Spec.Stdin {
+		push = c.pushPatiently
+	}
+	c.encode(wire.Opened, channel, answer, push)
 	if x.exit != nil {
 		c.record(wire.Exit, channel, x.exit)
 	}

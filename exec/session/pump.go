@@ -35,8 +35,8 @@ func (x *session) feed(p *reap.Process, w *os.File) {
 }
 
 // together is how long the end of an output waits for the exit record, so that both go out in one
-// write. They usually come at once.
-const together = 10 * time.Millisecond
+// write. They usually come at once. On a busy machine a look at the processes that remain takes a while.
+const together = 100 * time.Millisecond
 
 // endAt ends an output when told is closed, or after together, because the process or its other
 // output may live on. If told is closed, finish has already ended the output.

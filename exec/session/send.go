@@ -4,7 +4,6 @@ package session
 
 import (
 	"bufio"
-	"io"
 
 	"github.com/musterhq/muster/exec/flow"
 	"github.com/musterhq/muster/exec/wire"
@@ -29,14 +28,8 @@ func (c *conn) send() error {
 		if acks {
 			queue = c.stdinAcks(queue, pace)
 		}
-		for _, f := range queue {
-			b, err := wire.Append(w.AvailableBuffer(), f)
-			if err != nil {
-				return err
-			}
-			if _, err := w.Write(b); err != nil {
-				return err
-			}
+		if err := writeFrames(w, queue); err != nil {
+			return err
 		}
 		any, err := c.sendRound(w, &buf)
 		if err != nil {
@@ -61,6 +54,9 @@ func (c *conn) take() (queue []wire.Frame, acks, closed bool) {
 	}
 	queue, acks = c.queue, c.ackDue
 	c.queue, c.ackDue = nil, false
+	if len(queue) > 0 || c.patient.due {
+		queue = append(c.patient.take(), queue...)
+	}
 	return queue, acks, c.closed
 }
 
@@ -112,7 +108,7 @@ func (c *conn) eachStdinAck(do func(x *session, off uint64)) {
 }
 
 // sendRound gives every session of the connection one turn, and reports whether it sent anything.
-func (c *conn) sendRound(w io.Writer, buf *[]byte) (bool, error) {
+func (c *conn) sendRound(w *bufio.Writer, buf *[]byte) (bool, error) {
 	c.srv.mu.Lock()
 	order := c.order // replaced as a whole, never modified
 	c.srv.mu.Unlock()
@@ -139,7 +135,7 @@ func (c *conn) sendRound(w io.Writer, buf *[]byte) (bool, error) {
 
 // sendPiece sends at most one frame of a stream, and returns the number of its bytes. The end of a
 // stream counts as one byte.
-func (c *conn) sendPiece(w io.Writer, x *session, stream uint8, out *flow.Out, inFlight int, buf *[]byte) (int, error) {
+func (c *conn) sendPiece(w *bufio.Writer, x *session, stream uint8, out *flow.Out, inFlight int, buf *[]byte) (int, error) {
 	allowed := max(min(wire.MaxData, wire.LinkWindow-inFlight), wire.StreamReserve-out.InFlight())
 	if allowed <= 0 {
 		return 0, nil
@@ -161,6 +157,9 @@ func (c *conn) sendPiece(w io.Writer, x *session, stream uint8, out *flow.Out, i
 		f.Type = wire.EOF
 	}
 	wire.PutHeader(b, f, piece.N)
+	if err := c.sendPatient(w); err != nil {
+		return 0, err
+	}
 	_, err = w.Write(b[:wire.HeaderLen+piece.N])
 	return max(1, piece.N), err
 }
