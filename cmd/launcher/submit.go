@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -95,6 +96,8 @@ func (f *submitFlags) words(cmd *cobra.Command, args []string) error {
 		f.request.Command = after
 	case len(before) == 1 && len(after) == 0 && strings.ContainsAny(before[0], " \t\n"):
 		f.request.Command = before
+	case slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(before[0])):
+		return failure.Usage(fileWay(before[0]), "unexpected argument %q before --", before[0])
 	default:
 		return failure.Usage("put -- before the command: agent submit [FLAGS] -- COMMAND...", "unexpected argument %q before --", before[0])
 	}

@@ -36,7 +36,7 @@ func verbOf(by caller, args []string) error {
 	case by == asPlugin && slices.Contains(allVerbs(), args[0]):
 		return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is a verb of agent, for the pods of a job", args[0]),
 			Way: "agent submit creates a job"}
-	case by == asAgent && framework.Detect(args[:1]) == "mpi":
+	case by == asAgent && framework.Detect(args[:1]) != "":
 		return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("unknown verb %q", args[0]),
 			Way: "agent run --workers=4 --job=NAME -- " + strings.Join(args, " ") + ", or on this machine: agent run --fake=4 -- " + strings.Join(args, " ")}
 	}
@@ -52,8 +52,35 @@ func newElsewhere(verb string) *cobra.Command {
 
 func unknownVerb(by caller, verb string) error {
 	way := "agent --help lists the verbs"
-	if like := failure.Nearest(verb, by.verbs()); like != "" {
+	like := meant(verb)
+	if !slices.Contains(by.verbs(), like) {
+		like = failure.Nearest(verb, by.verbs())
+	}
+	switch {
+	case verb == "apply":
+		way = fileWay("FILE")
+	case like != "":
 		way = "did you mean agent " + like + "?"
 	}
 	return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("unknown verb %q", verb), Way: way}
 }
+
+// meant returns the verb for a word that kubectl, Slurm, Docker or Arena has for the same, or "".
+func meant(word string) string {
+	switch word {
+	case "status", "describe", "show":
+		return "get"
+	case "ps", "ls", "jobs", "queue", "squeue":
+		return "list"
+	case "cancel", "scancel", "kill", "stop", "rm", "remove":
+		return "delete"
+	case "create", "sbatch":
+		return "submit"
+	case "start", "launch", "srun":
+		return "run"
+	}
+	return ""
+}
+
+// fileWay is the hint for those who want to create the jobs of a file.
+func fileWay(file string) string { return "kubectl apply -f " + file + " creates the jobs of a file" }
