@@ -69,13 +69,13 @@ func TestServerEndsWithoutLaunchersClose(t *testing.T) {
 // TestOpenedExitAndEOFShareAWrite checks that the answer to OPEN, the end of the session and those of its outputs share
 // one write. Each write wakes everything between the worker and the launcher.
 func TestOpenedExitAndEOFShareAWrite(t *testing.T) {
-	_, c := linked(t, 0)
-	hello(t, c)
-	next(t, wire.NewReader(c), wire.Welcome, &wire.WelcomeRecord{})
-	spec := wire.Spec{Argv: []string{"none"}}
-	send(t, c, wire.Open, 1, wire.OpenRecord{ID: "s", Hash: spec.Hash(), Spec: &spec})
-	buf := make([]byte, 64<<10)
-	for {
+	synctest.Test(t, func(t *testing.T) {
+		_, c := piped(t)
+		hello(t, c)
+		next(t, wire.NewReader(c), wire.Welcome, &wire.WelcomeRecord{})
+		spec := wire.Spec{Line: "true", Dir: "/no/such/directory"}
+		send(t, c, wire.Open, 1, wire.OpenRecord{ID: "s", Hash: spec.Hash(), Spec: &spec})
+		buf := make([]byte, 64<<10)
 		n, err := c.Read(buf)
 		require.NoError(t, err)
 		var types []wire.Type
@@ -87,12 +87,10 @@ func TestOpenedExitAndEOFShareAWrite(t *testing.T) {
 			require.NoError(t, err)
 			types = append(types, f.Type)
 		}
-		if len(types) > 0 && types[0] != wire.Pong {
-			require.Equal(t, wire.Opened, types[0])
-			require.ElementsMatch(t, []wire.Type{wire.Exit, wire.EOF, wire.EOF}, types[1:])
-			return
-		}
-	}
+		require.NotEmpty(t, types)
+		require.Equal(t, wire.Opened, types[0])
+		require.ElementsMatch(t, []wire.Type{wire.Exit, wire.EOF, wire.EOF}, types[1:])
+	})
 }
 
 // TestPatientFramesShareAWrite checks that frames that nobody waits for go out together, or with the next other frame.

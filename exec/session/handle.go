@@ -170,10 +170,11 @@ func (s *Server) open(c *conn, channel uint32, rec wire.OpenRecord) error {
 	if err != nil {
 		return fmt.Errorf("%w: session %s: %w", wire.ErrProtocol, x.id, err)
 	}
-	// Under the lock, so that the end of a session that ends at once comes after this. A launcher sends stdin
-	// and attaches only after the answer. It needs the answer to a new session without stdin much later.
+	// Under the lock, so that the end of a session that ends at once comes after this. Nobody waits for this answer
+	// if a remote shell starts a daemon of an MPI. With argv, a launcher may wait before it opens more sessions,
+	// and stdin comes only after the answer.
 	push := c.push
-	if answer.Created && !rec.Spec.Stdin {
+	if answer.Created && x.line && !rec.Spec.Stdin {
 		push = c.pushPatiently
 	}
 	c.encode(wire.Opened, channel, answer, push)

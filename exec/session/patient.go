@@ -10,7 +10,7 @@ import (
 )
 
 // patience is how long a frame that nobody waits for may wait for others to go out with. A daemon of an MPI that
-// goes into the background has ended by then, or a rank has printed its first line.
+// goes into the background has ended by then.
 const patience = 250 * time.Millisecond
 
 // patient holds the frames of a connection that wait for others. It is guarded by conn.mu.
