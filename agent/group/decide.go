@@ -41,12 +41,11 @@ func (g *Group) look() {
 		case g.phase != running && g.ended(g.last):
 			g.conclude()
 		case g.phase == running && g.Failed():
-			g.phase, g.settled = settling, time.Now()
+			g.phase = settling
 			g.timer.Reset(settleTime)
-			if g.cfg.Witness != nil && !g.ended(g.last) {
-				g.seen = g.witness()
-			}
 			g.look()
+		case g.phase == settling:
+			g.examine()
 		case g.ended(g.last):
 			g.phase = over
 		}
@@ -57,6 +56,15 @@ func (g *Group) look() {
 	case stopping:
 		if g.ended(g.tier) {
 			g.nextTier()
+		}
+	}
+}
+
+// examine offers new failures to the witness until it looks at the other processes.
+func (g *Group) examine() {
+	for ; g.examined < len(g.failures) && g.cfg.Witness != nil && g.called.IsZero(); g.examined++ {
+		if g.seen = g.witness(g.failure(g.failures[g.examined])); g.seen != nil {
+			g.called = time.Now()
 		}
 	}
 }
@@ -167,7 +175,7 @@ func (g *Group) conclude() {
 func (g *Group) due() {
 	switch g.phase {
 	case settling:
-		if left := g.cfg.WitnessTime - time.Since(g.settled); g.seen != nil && left > 0 {
+		if left := g.cfg.WitnessTime - time.Since(g.called); g.seen != nil && left > 0 {
 			g.phase = witnessing
 			g.timer.Reset(left)
 			return

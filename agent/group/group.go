@@ -50,9 +50,10 @@ type Group struct {
 	last     int // the last tier
 	timer    *time.Timer
 	seen     <-chan struct{} // closed when the witness is done; nil if there is no witness
-	witness  func() <-chan struct{}
-	settled  time.Time // when the group failed
+	witness  func(Failure) <-chan struct{}
+	called   time.Time // when the witness began to look; zero: it has not
 	failures []End
+	examined int // the number of failures that the witness was offered
 	result   Result
 	told     bool          // it was told to stop, by Signal
 	grace    time.Duration // grace of the stop
@@ -133,7 +134,7 @@ func (g *Group) Run(ctx context.Context) Result {
 		g.start(waiting, i)
 	}
 	g.proceed(waiting)
-	g.witness = func() <-chan struct{} { return g.cfg.Witness(waiting) }
+	g.witness = func(f Failure) <-chan struct{} { return g.cfg.Witness(waiting, f) }
 	g.look()
 	done := ctx.Done()
 	for g.phase != over {

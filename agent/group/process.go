@@ -70,9 +70,11 @@ type Config struct {
 	// OnWait, if set, is called when a process has waited for its address for a while. It is called
 	// from several goroutines.
 	OnWait func(label, address string, soFar time.Duration)
-	// Witness, if set, is called once when the group has failed, from Run's goroutine. The other
-	// processes are not stopped until the channel is closed, or until WitnessTime has passed.
-	Witness     func(ctx context.Context) <-chan struct{}
+	// Witness, if set, is called for the first failure, and for later ones before the cause is
+	// determined, from Run's goroutine. It returns nil if a failure says nothing about the other
+	// processes. Otherwise it is not called again, and the others are not stopped until the channel
+	// is closed, or until WitnessTime has passed.
+	Witness     func(ctx context.Context, f Failure) <-chan struct{}
 	WitnessTime time.Duration
 	// OnFailure, if set, is called once with the cause, before the other processes are stopped.
 	OnFailure func(cause Failure, others int)

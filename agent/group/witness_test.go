@@ -29,7 +29,7 @@ func TestTheRestIsStoppedAfterTheWitness(t *testing.T) {
 				called := 0
 				if tc.takes > 0 {
 					cfg.WitnessTime = tc.time
-					cfg.Witness = func(context.Context) <-chan struct{} {
+					cfg.Witness = func(context.Context, Failure) <-chan struct{} {
 						called++
 						done := make(chan struct{})
 						time.AfterFunc(tc.takes, func() { close(done) })
@@ -48,13 +48,46 @@ func TestTheRestIsStoppedAfterTheWitness(t *testing.T) {
 	}
 }
 
+// TestWitnessChoosesTheFailure checks that failures are offered until one of them makes the witness look, and that the
+// rest is stopped at once if none does.
+func TestWitnessChoosesTheFailure(t *testing.T) {
+	for name, tc := range map[string]struct {
+		says    []string
+		offered []string
+		stopped time.Duration // after the first failure
+	}{
+		"none":       {[]string{"a", "b"}, []string{"a", "b"}, settleTime},
+		"the first":  {[]string{"timed out", "b"}, []string{"timed out"}, 1500 * time.Millisecond},
+		"the second": {[]string{"a", "timed out"}, []string{"a", "timed out"}, 1600 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg, stages := cast(nil, act{after: time.Second, code: 1, says: tc.says[0] + "\n"}, act{after: 1100 * time.Millisecond, code: 1, says: tc.says[1] + "\n"}, act{})
+				cfg.WitnessTime = 1500 * time.Millisecond
+				var offered []string
+				cfg.Witness = func(_ context.Context, f Failure) <-chan struct{} {
+					offered = append(offered, f.Tail...)
+					if f.Tail[0] == "timed out" {
+						return make(chan struct{})
+					}
+					return nil
+				}
+				began := time.Now()
+				require.Equal(t, 1, New(cfg).Run(context.Background()).Code)
+				require.Equal(t, tc.offered, offered)
+				require.Equal(t, time.Second+tc.stopped, stages[2].stopped[0].Sub(began))
+			})
+		})
+	}
+}
+
 // TestNoWitnessAfterAllEnded checks that the group does not wait for a witness if all processes
 // have ended.
 func TestNoWitnessAfterAllEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, _ := cast(nil, act{after: time.Second, code: 1}, act{after: 1100 * time.Millisecond, code: 1})
 		cfg.WitnessTime = time.Hour
-		cfg.Witness = func(context.Context) <-chan struct{} { return make(chan struct{}) }
+		cfg.Witness = func(context.Context, Failure) <-chan struct{} { return make(chan struct{}) }
 		began := time.Now()
 		New(cfg).Run(context.Background())
 		require.Equal(t, 1100*time.Millisecond, time.Since(began))

@@ -371,13 +371,19 @@ func stoppedOf(e group.End, g *group.Group) (all []report.StoppedRank) {
 	return []report.StoppedRank{s}
 }
 
-// witness returns the function that the group calls at its first failure. It returns nil if stacks
-// are not wanted.
-func (r *runner) witness(w *hang.Witness) func(context.Context) <-chan struct{} {
+// witness returns the function that the group calls for failures before it stops the rest. It returns
+// nil if stacks are not wanted. Stacks are taken only if they can explain the failure: ten thousand
+// workers that are asked in vain would end later.
+func (r *runner) witness(w *hang.Witness) func(context.Context, group.Failure) <-chan struct{} {
 	if r.cfg.Stacks == config.StacksNever {
 		return nil
 	}
-	return w.Begin
+	return func(ctx context.Context, f group.Failure) <-chan struct{} {
+		if stacks.OfFailure(stacks.Failure{Sentence: f.Sentence(), Tail: f.Tail}, nil).Sentence == "" {
+			return nil
+		}
+		return w.Begin(ctx)
+	}
 }
 
 // tellBlame says which rank the failed process, or one that failed with it, was waiting for, if the
