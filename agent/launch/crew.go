@@ -23,7 +23,6 @@ import (
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/group/output"
 	"github.com/musterhq/muster/agent/launch/command"
-	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/hang"
@@ -33,7 +32,6 @@ import (
 	"github.com/musterhq/muster/agent/launch/supervise"
 	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
-	"github.com/musterhq/muster/agent/stacks"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/shortage"
@@ -369,38 +367,4 @@ func stoppedOf(e group.End, g *group.Group) (all []report.StoppedRank) {
 		s.Seconds = min(s.Seconds, all[0].Seconds) // its launcher may have been kept longer
 	}
 	return []report.StoppedRank{s}
-}
-
-// witness returns the function that the group calls for failures before it stops the rest. It returns
-// nil if stacks are not wanted. Stacks are taken only if they can explain the failure: ten thousand
-// workers that are asked in vain would end later.
-func (r *runner) witness(w *hang.Witness) func(context.Context, group.Failure) <-chan struct{} {
-	if r.cfg.Stacks == config.StacksNever {
-		return nil
-	}
-	return func(ctx context.Context, f group.Failure) <-chan struct{} {
-		if stacks.OfFailure(stacks.Failure{Sentence: f.Sentence(), Tail: f.Tail}, nil).Sentence == "" {
-			return nil
-		}
-		return w.Begin(ctx)
-	}
-}
-
-// tellBlame says which rank the failed process, or one that failed with it, was waiting for, if the
-// stacks show that.
-func (r *runner) tellBlame(attempt int, f group.Failure, w *hang.Witness) {
-	var sentence string
-	var lines []string
-	for _, one := range append([]group.Failure{f}, f.Beside...) {
-		if sentence, lines = w.Judge(stacks.Failure{Sentence: one.Sentence(), Tail: one.Tail}); sentence != "" {
-			break
-		}
-	}
-	if sentence == "" {
-		return
-	}
-	r.report.Blames = append(r.report.Blames, report.Blame{Attempt: attempt, When: "failure", Sentence: sentence})
-	for _, line := range lines {
-		r.voice.Warn("%s", line)
-	}
 }

@@ -24,7 +24,8 @@
 //	command         runs the user's command here, and frameworks in programs of their own;
 //	                restart.go ends what the command leaves behind
 //	crew.go         or runs the command as a group on the workers; lay.go lays its files,
-//	                and archive.go writes its output to files
+//	                archive.go writes its output to files, and blame.go says which rank
+//	                a failed one waited for
 //	console         prints messages, and passes the command's output on to the user;
 //	                streams.go decides which of its streams pass through the launcher, and
 //	                makes mpirun tag each line
