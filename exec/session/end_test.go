@@ -93,6 +93,20 @@ func TestOpenedExitAndEOFShareAWrite(t *testing.T) {
 	})
 }
 
+// TestPatientFrameAfterTheEnd checks that a frame that comes when the connection has just been closed is dropped, while
+// its sender has not noticed yet.
+func TestPatientFrameAfterTheEnd(t *testing.T) {
+	near, far := net.Pipe()
+	defer far.Close()
+	c := newConn(nil, near)
+	c.close()
+	c.pushPatiently(wire.Frame{Type: wire.Opened, Channel: 1})
+	c.push(wire.Frame{Type: wire.Exit, Channel: 1})
+	_, _, closed := c.take()
+	require.True(t, closed)
+	require.Empty(t, c.patient.frames)
+}
+
 // TestPatientFramesShareAWrite checks that frames that nobody waits for go out together, or with the next other frame.
 func TestPatientFramesShareAWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

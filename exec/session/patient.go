@@ -22,22 +22,27 @@ type patient struct {
 
 // pushPatiently is push for a frame that may wait for patience.
 func (c *conn) pushPatiently(f wire.Frame) {
-	c.mu.Lock()
-	p := &c.patient
-	if len(p.frames) >= longestQueue {
-		c.mu.Unlock()
+	if !c.addPatiently(f) {
 		c.close()
-		return
 	}
+}
+
+// addPatiently drops a frame if the connection is closed. It returns false if too many frames wait.
+func (c *conn) addPatiently(f wire.Frame) bool {
+	c.mu.Lock()
 	defer c.mu.Unlock()
+	p := &c.patient
+	if c.closed || len(p.frames) >= longestQueue {
+		return c.closed
+	}
 	p.frames = append(p.frames, f)
 	switch {
-	case c.closed || len(p.frames) > 1:
 	case p.timer == nil:
 		p.timer = time.AfterFunc(patience, c.hurry)
-	default:
+	case len(p.frames) == 1:
 		p.timer.Reset(patience)
 	}
+	return true
 }
 
 // hurry has the sender send the frames that have waited.
