@@ -94,9 +94,9 @@ func (s *stage) Wait(ctx context.Context) (wire.ExitRecord, error) {
 			switch {
 			case s.mute:
 			case s.stubborn || s.term > grace:
-				kill = time.After(grace)
+				kill = due(grace)
 			default:
-				term = time.After(s.term)
+				term = due(s.term)
 			}
 		case <-term:
 			return wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, nil
@@ -104,6 +104,17 @@ func (s *stage) Wait(ctx context.Context) (wire.ExitRecord, error) {
 			return wire.ExitRecord{Code: 137, Signal: 9, Reason: wire.ReasonStopped}, nil
 		}
 	}
+}
+
+// due is time.After for a delay that may be 0. The race detector of Go ends the program when two goroutines of
+// a bubble receive at once from timers that expired before (https://go.dev/issue/78156).
+func due(d time.Duration) <-chan time.Time {
+	if d > 0 {
+		return time.After(d)
+	}
+	now := make(chan time.Time, 1)
+	now <- time.Now()
+	return now
 }
 
 func (s *stage) record() wire.ExitRecord {

@@ -31,10 +31,12 @@ func (w telling) Stacks(ctx context.Context, ask wire.AskRecord) (wire.AnswerRec
 	if w.bounded {
 		took = min(took, time.Duration(ask.Millis)*time.Millisecond)
 	}
-	select {
-	case <-time.After(took):
-	case <-ctx.Done():
-		return wire.AnswerRecord{}, context.Cause(ctx)
+	if took > 0 { // see due in agent/group
+		select {
+		case <-time.After(took):
+		case <-ctx.Done():
+			return wire.AnswerRecord{}, context.Cause(ctx)
+		}
 	}
 	if !ask.Polls {
 		w.Change(func() { w.Used[w.Name] += 5000 })
