@@ -309,6 +309,32 @@ func TestAFullDisk(t *testing.T) {
 	require.NoError(t, j.w.Close(74, ""))
 }
 
+// TestALineThatWasCutShort checks that the index keeps what follows a line of which only the beginning
+// could be written, as on a disk that was full for a while. A full pipe takes its place.
+func TestALineThatWasCutShort(t *testing.T) {
+	reads, index, err := os.Pipe()
+	require.NoError(t, err)
+	defer reads.Close()
+	w := &Writer{index: index}
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		_, _ = reads.Read(make([]byte, 1)) // the beginning is written
+		_ = index.SetWriteDeadline(time.Now())
+	})
+	require.ErrorIs(t, w.note(record{Kind: kindAttemptEnded, Why: strings.Repeat("x", 1<<20)}), os.ErrDeadlineExceeded)
+	reading.Wait()
+	require.NoError(t, index.SetWriteDeadline(time.Time{}))
+	var text []byte
+	reading.Go(func() { text, _ = io.ReadAll(reads) })
+	require.NoError(t, w.note(record{Kind: kindFile, File: "rank-0.out"}))
+	require.NoError(t, w.note(record{Kind: kindFile, File: "rank-1.out"}))
+	require.NoError(t, index.Close())
+	reading.Wait()
+	_, files := Listed(text)
+	require.Equal(t, []string{"rank-0.out", "rank-1.out"}, files)
+	require.Equal(t, 3, strings.Count(string(text), "\n"), "there are no empty lines")
+}
+
 // TestWritersAtOnce checks that the index has whole lines when many processes start and write at once.
 func TestWritersAtOnce(t *testing.T) {
 	dir := t.TempDir()

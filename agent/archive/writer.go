@@ -39,6 +39,7 @@ type Writer struct {
 
 	mu      sync.Mutex
 	index   *os.File
+	torn    bool // the last line of the index was cut short
 	attempt int
 	begun   bool            // the attempt has begun, and not ended
 	here    map[string]bool // files of this run
@@ -212,7 +213,14 @@ func (w *Writer) note(r record) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, err := w.index.Write(line); err != nil {
+	if w.torn { // else this line would be a part of that one, and lost as well
+		line = append([]byte{'\n'}, line...)
+	}
+	n, err := w.index.Write(line)
+	if n > 0 {
+		w.torn = err != nil
+	}
+	if err != nil {
 		return fmt.Errorf("write the index of the output: %w", err)
 	}
 	return nil
