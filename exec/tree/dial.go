@@ -160,10 +160,12 @@ func (t *Tree) fail(ctx context.Context, p *place, err error) error {
 
 // keep stores a trunk for the dials that follow, unless its worker has left meanwhile.
 func (t *Tree) keep(at int, p *place, trunk *relay.Trunk) error {
+	var left *relay.Trunk
+	defer func() { end(left) }()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if at >= len(t.places) || t.places[at] != p {
-		trunk.Close()
+		left = trunk
 		return fmt.Errorf("relay %s: %w", p.worker.Name, errVacant)
 	}
 	p.trunk = trunk

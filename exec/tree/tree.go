@@ -61,13 +61,15 @@ func (t *Tree) size() int {
 // Join gives a worker the lowest free position. A worker with another address replaces the one of
 // the same name.
 func (t *Tree) Join(w Worker) {
+	var left *relay.Trunk
+	defer func() { end(left) }()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if at, ok := t.positions[w.Name]; ok {
 		if t.places[at].worker == w {
 			return
 		}
-		t.leave(at)
+		left = t.leave(at)
 	}
 	at := 0
 	for at < len(t.places) && t.places[at] != nil {
@@ -82,30 +84,43 @@ func (t *Tree) Join(w Worker) {
 
 // Leave takes a worker out of the tree. Its trunk ends, and with it the lanes to workers behind it.
 func (t *Tree) Leave(name string) {
+	var left *relay.Trunk
+	defer func() { end(left) }()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if at, ok := t.positions[name]; ok {
-		t.leave(at)
+		left = t.leave(at)
 	}
 }
 
-func (t *Tree) leave(at int) {
+// leave frees a position, and returns its trunk for end. The caller holds mu.
+func (t *Tree) leave(at int) *relay.Trunk {
 	p := t.places[at]
 	delete(t.positions, p.worker.Name)
 	t.places[at] = nil
-	if p.trunk != nil {
-		p.trunk.Close()
+	return p.trunk
+}
+
+// end closes a trunk, which may be nil. The caller does not hold mu, because dials wait for mu: the end of
+// a trunk inside another one that takes no bytes takes seconds.
+func end(trunk *relay.Trunk) {
+	if trunk != nil {
+		trunk.Close()
 	}
 }
 
 // Close ends all trunks. Later dials fail.
 func (t *Tree) Close() {
+	var left []*relay.Trunk
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.closed = true
 	for at, p := range t.places {
 		if p != nil {
-			t.leave(at)
+			left = append(left, t.leave(at))
 		}
+	}
+	t.mu.Unlock()
+	for _, trunk := range left {
+		end(trunk)
 	}
 }

@@ -313,3 +313,54 @@ func TestCanceledDial(t *testing.T) {
 	conn.Close()
 	require.NotNil(t, tree.places[1].trunk, "the way leads through w-1")
 }
+
+// stuck is a trunk's connection that takes time to close, because its own relay takes no bytes.
+type stuck struct {
+	net.Conn
+	closing, release chan struct{}
+}
+
+func (s stuck) Close() error {
+	close(s.closing)
+	<-s.release
+	return s.Conn.Close()
+}
+
+// TestTrunkThatClosesSlowly replaces a relay whose trunk takes time to close. Other workers are dialed
+// meanwhile.
+func TestTrunkThatClosesSlowly(t *testing.T) {
+	_, tree := plant(t, 6, 2)
+	seal, slow := tree.seal, stuck{closing: make(chan struct{}), release: make(chan struct{})}
+	tree.seal = func(ctx context.Context, w Worker, dial Dial) (io.ReadWriteCloser, error) {
+		conn, err := seal(ctx, w, dial)
+		if err != nil || w.Name != "w-0" {
+			return conn, err
+		}
+		slow.Conn = conn.(net.Conn)
+		return slow, nil
+	}
+	conn, err := reach(t, tree, "w-2") // through w-0
+	require.NoError(t, err)
+	defer conn.Close()
+	replaced, reached := make(chan struct{}), make(chan error, 1)
+	go func() {
+		defer close(replaced)
+		tree.Join(Worker{Name: "w-0", Address: "127.0.0.1:1"})
+	}()
+	<-slow.closing
+	go func() {
+		conn, err := reach(t, tree, "w-1")
+		if err == nil {
+			conn.Close()
+		}
+		reached <- err
+	}()
+	select {
+	case err := <-reached:
+		require.NoError(t, err)
+	case <-time.After(10 * time.Second):
+		t.Error("no other worker can be dialed")
+	}
+	close(slow.release)
+	<-replaced
+}
