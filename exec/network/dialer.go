@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/relay"
 	"github.com/musterhq/muster/exec/secure"
 )
 
@@ -60,6 +61,9 @@ func (d *Dialer) dial(ctx context.Context) (*secure.Conn, error) {
 	c, answer, err := d.Launcher.Prove(nc, d.Worker, d.UID)
 	if err == nil {
 		err = d.pin(c, answer)
+	}
+	if errors.Is(err, relay.ErrEnded) { // which looks like a refusal
+		err = relay.ErrEnded
 	}
 	if !stop() { // its deadline is ours, and says less
 		err = context.Cause(ctx)

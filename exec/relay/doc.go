@@ -17,6 +17,8 @@
 // bytes of length and its text. The relay answers with two bytes of length and the error of its
 // dial, which is empty if it has succeeded.
 //
+// Both ends notice a trunk that has fallen silent: nothing comes, and a ping has no answer. life.go decides it.
+//
 // The package proves nothing about either side: the caller passes a connection that is
 // authenticated. It does not dial again, and does not choose which worker is a relay (exec/tree).
 package relay

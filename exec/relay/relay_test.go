@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -328,4 +329,33 @@ func (m *muted) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	return m.Conn.Write(p)
+}
+
+// TestEndOfATrunkWithManyLanes checks that lanes that wait for bytes end at once with their trunk, also on one
+// processor. With yamux alone they keep it busy for a minute.
+func TestEndOfATrunkWithManyLanes(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	const many = 500
+	address := worker(t, echo)
+	for name, ends := range map[string]func(far *fragile){"closed": func(*fragile) {}, "cut": (*fragile).cut} {
+		t.Run(name, func(t *testing.T) {
+			trunk, far, end := trunkOver(t, dialTCP)
+			read := make(chan error, many)
+			for range many {
+				lane, err := trunk.Dial(t.Context(), address)
+				require.NoError(t, err)
+				go func() {
+					_, err := lane.Read(make([]byte, 1))
+					read <- err
+				}()
+			}
+			began := time.Now()
+			ends(far)
+			_ = end()
+			for range many {
+				require.ErrorIs(t, <-read, ErrEnded)
+			}
+			require.Less(t, time.Since(began), 10*time.Second)
+		})
+	}
 }

@@ -24,7 +24,8 @@ const (
 // Serve carries the lanes of one trunk until it ends or ctx does, and closes it. dial connects to
 // the address of a lane. Serve returns when nothing of the trunk is left: nil, or ctx's error.
 func Serve(ctx context.Context, conn io.ReadWriteCloser, dial func(ctx context.Context, address string) (net.Conn, error)) error {
-	streams, err := yamux.Server(conn, settings())
+	life := newLife(conn)
+	streams, err := yamux.Server(life, settings())
 	if err != nil {
 		conn.Close()
 		return fmt.Errorf("serve a trunk: %w", err)
@@ -33,8 +34,13 @@ func Serve(ctx context.Context, conn io.ReadWriteCloser, dial func(ctx context.C
 	var lanes sync.WaitGroup
 	defer lanes.Wait()
 	defer stop() // before the wait
-	defer context.AfterFunc(ctx, func() { streams.Close() })()
-	defer streams.Close()
+	end := func() {
+		life.end()
+		streams.Close()
+	}
+	defer context.AfterFunc(ctx, end)()
+	defer end()
+	lanes.Go(func() { attend(streams, life) })
 	for {
 		lane, err := streams.AcceptStream()
 		switch {
@@ -46,14 +52,19 @@ func Serve(ctx context.Context, conn io.ReadWriteCloser, dial func(ctx context.C
 			return fmt.Errorf("serve a trunk: %w", err)
 		}
 		tooMany := streams.NumStreams() > MaxLanes
-		lanes.Go(func() { carry(ctx, lane, tooMany, dial) })
+		lanes.Go(func() {
+			defer lane.Close()
+			if life.begin(lane) {
+				defer life.leave(lane)
+				carry(ctx, life, lane, tooMany, dial)
+			}
+		})
 	}
 }
 
 // carry connects a lane, and copies until either end is closed.
-func carry(ctx context.Context, lane *yamux.Stream, tooMany bool, dial func(context.Context, string) (net.Conn, error)) {
-	defer lane.Close()
-	conn, err := connect(ctx, lane, tooMany, dial)
+func carry(ctx context.Context, life *life, lane *yamux.Stream, tooMany bool, dial func(context.Context, string) (net.Conn, error)) {
+	conn, err := connect(ctx, life, lane, tooMany, dial)
 	if err != nil {
 		return // the launcher has been told, or is gone
 	}
@@ -70,7 +81,7 @@ func carry(ctx context.Context, lane *yamux.Stream, tooMany bool, dial func(cont
 }
 
 // connect reads the address of a lane, dials it, and answers.
-func connect(ctx context.Context, lane *yamux.Stream, tooMany bool, dial func(context.Context, string) (net.Conn, error)) (net.Conn, error) {
+func connect(ctx context.Context, life *life, lane *yamux.Stream, tooMany bool, dial func(context.Context, string) (net.Conn, error)) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
 	_ = lane.SetDeadline(time.Now().Add(openTime))
@@ -84,7 +95,7 @@ func connect(ctx context.Context, lane *yamux.Stream, tooMany bool, dial func(co
 	} else {
 		conn, err = dial(ctx, address)
 	}
-	_ = lane.SetDeadline(time.Time{})
+	life.unlimit(lane)
 	message := ""
 	if err != nil {
 		message = err.Error()
