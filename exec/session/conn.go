@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -38,14 +39,25 @@ type conn struct {
 type heardReader struct{ c *conn }
 
 func (r heardReader) Read(p []byte) (int, error) {
-	if err := r.c.nc.SetReadDeadline(time.Now().Add(r.c.srv.cfg.DeadAfter)); err != nil {
-		return 0, err
+	n, err := r.within(p, r.c.srv.cfg.DeadAfter)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		// If this process did not run until then, what came meanwhile has not been read.
+		n, err = r.within(p, secondLook)
 	}
-	n, err := r.c.nc.Read(p)
 	if n > 0 {
 		r.c.srv.hear()
 	}
 	return n, err
+}
+
+// secondLook is how long a connection has that seems dead.
+const secondLook = time.Second
+
+func (r heardReader) within(p []byte, limit time.Duration) (int, error) {
+	if err := r.c.nc.SetReadDeadline(time.Now().Add(limit)); err != nil {
+		return 0, err
+	}
+	return r.c.nc.Read(p)
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
