@@ -56,6 +56,7 @@ func (l *Link) reach(ctx context.Context) (*conn, wire.WelcomeRecord, error) {
 			return nil, wire.WelcomeRecord{}, err
 		}
 	}
+	l.noteAsked()
 	c, w, err := l.dialApart(ctx)
 	if err != nil && ctx.Err() != nil {
 		pass.Withdraw() // canceled: says nothing about the server
@@ -146,7 +147,7 @@ func (c *conn) shake(hello wire.HelloRecord) (w wire.WelcomeRecord, err error) {
 
 func refused(r wire.RefuseRecord) error {
 	kinds := map[string]Kind{wire.RefuseVersion: Incompatible, wire.RefuseSuperseded: Superseded,
-		wire.RefuseJob: OtherJob, wire.RefuseEnding: Ending}
+		wire.RefuseJob: OtherJob, wire.RefuseEnding: Ending, wire.RefusePeer: Barred}
 	kind, ok := kinds[r.Reason]
 	if !ok {
 		kind = Incompatible
@@ -197,6 +198,9 @@ func (l *Link) drop(err error) {
 		to = parked
 	}
 	l.mu.Lock()
+	if c := l.current.get(); to == down {
+		l.standing.asked = c.owes()
+	}
 	l.current.clear()
 	for _, s := range l.work.sessions {
 		s.conn = nil
@@ -211,6 +215,22 @@ func (l *Link) drop(err error) {
 		l.cfg.Log.Info("link down", "worker", l.cfg.Worker, "err", err)
 	}
 	l.report()
+}
+
+// noteAsked records that a dial has begun, which waits for no turn any more: from now on, the worker owes
+// an answer.
+func (l *Link) noteAsked() {
+	l.mu.Lock()
+	st := &l.standing
+	first := st.asked.IsZero()
+	if first {
+		st.asked = time.Now()
+	}
+	tell := first && st.phase == down
+	l.mu.Unlock()
+	if tell {
+		l.report()
+	}
 }
 
 // noteFailure records a failed dial.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/musterhq/muster/exec/flow"
@@ -33,11 +32,8 @@ type conn struct {
 	pace   *flow.Pace     // of the sender
 	buf    []byte         // of the sender
 
-	// Times are durations since born, by the monotonic clock: a step of the wall clock must not
-	// make a live connection look dead, nor a dead one alive.
-	born    time.Time
-	read    atomic.Int64 // when the last byte came
-	written atomic.Int64
+	born  time.Time
+	pulse pulse
 
 	mu     sync.Mutex
 	sender sender
@@ -64,11 +60,24 @@ func newConn(l *Link, rw io.ReadWriteCloser) *conn {
 type lifeReader struct{ c *conn }
 
 func (r lifeReader) Read(p []byte) (int, error) {
+	r.c.pulse.waits.Store(int64(r.c.age()))
 	n, err := r.c.rw.Read(p)
 	if n > 0 {
-		r.c.read.Store(int64(time.Since(r.c.born)))
+		r.c.pulse.heard.Store(int64(r.c.age()))
 	}
+	r.c.pulse.waits.Store(0)
 	return n, err
+}
+
+// age returns the time since the connection was made. It is never 0.
+func (c *conn) age() time.Duration { return max(1, time.Since(c.born)) }
+
+// owes returns since when the worker owes an answer to a PING, or zero if it owes none.
+func (c *conn) owes() time.Time {
+	if asked, ok := c.pulse.owes(); ok {
+		return c.born.Add(asked)
+	}
+	return time.Time{}
 }
 
 // serve moves frames until the connection ends, and returns the reason.
@@ -183,10 +192,14 @@ func (c *conn) watch() {
 func (c *conn) look(now time.Time) (again time.Duration, ok bool) {
 	cfg := &c.link.cfg
 	age := now.Sub(c.born)
-	silence, quiet := age-time.Duration(c.read.Load()), age-time.Duration(c.written.Load())
-	if silence >= cfg.DeadAfter {
+	silence, quiet := c.pulse.silence(age), age-time.Duration(c.pulse.written.Load())
+	second := cfg.DeadAfter / lookTwice
+	switch dead, sure := c.pulse.dead(age, cfg.DeadAfter, cfg.PingEvery); {
+	case sure:
 		c.close(&DialError{Kind: Dropped, Err: fmt.Errorf("no data for %s", silence.Round(time.Millisecond))})
 		return 0, false
+	case dead:
+		return second, true
 	}
 	if c.link.mayPark(now) {
 		c.record(wire.Park, 0, wire.ParkRecord{LeaseSeconds: int(cfg.ParkLease / time.Second)})
@@ -195,9 +208,12 @@ func (c *conn) look(now time.Time) (again time.Duration, ok bool) {
 	if silence < cfg.PingEvery && quiet < cfg.PingEvery {
 		return cfg.PingEvery - max(silence, quiet), true
 	}
-	c.ping()
-	c.link.trim()
-	return min(cfg.PingEvery, cfg.DeadAfter-silence), true
+	if c.pulse.pinged == 0 || age-c.pulse.pinged >= cfg.PingEvery {
+		c.pulse.pinged = age
+		c.ping()
+		c.link.trim()
+	}
+	return min(cfg.PingEvery, max(second, cfg.DeadAfter-second-silence)), true
 }
 
 // receive handles frames until the connection ends.

@@ -34,6 +34,7 @@ const (
 	OtherJob                 // the worker belongs to another job
 	Expired                  // the link was down for a whole lease
 	Unknown                  // the worker does not know a session that it had confirmed
+	Barred                   // the launcher runs on the worker itself, or is not who it says
 )
 
 // Terminal reports whether no redial can help.
@@ -42,7 +43,7 @@ func (k Kind) Terminal() bool { return k >= Gone }
 // String returns the kind in one or two words.
 func (k Kind) String() string {
 	names := [...]string{"dropped", "unreachable", "unauthorized", "forbidden", "not found", "server error", "agent missing", "no worker",
-		"ending", "gone", "incompatible", "superseded", "other job", "expired", "unknown session"}
+		"ending", "gone", "incompatible", "superseded", "other job", "expired", "unknown session", "barred"}
 	if k < 0 || int(k) >= len(names) {
 		return fmt.Sprintf("kind %d", int(k))
 	}

@@ -27,7 +27,7 @@ type Config struct {
 	OnReport func(wire.ReportRecord)
 
 	PingEvery   time.Duration // 5 s: time without a byte in either direction
-	DeadAfter   time.Duration // 12 s: time without a byte from the worker
+	DeadAfter   time.Duration // 12 s: time without a byte from a worker that was asked for one
 	DialTimeout time.Duration // 10 s: from dialing to the worker's WELCOME
 	Lease       time.Duration // 15 min: how long the worker waits for us
 	ParkAfter   time.Duration // 60 s: time with only detached sessions; negative: never
@@ -41,6 +41,7 @@ type State struct {
 	Connected bool
 	Parked    bool      // closed on purpose: all sessions are detached
 	Since     time.Time // time of the last change of Connected
+	Asked     time.Time // while it is down: since when the worker owes an answer to a PING or a dial; zero: it owes none
 	Linked    bool      // it was connected at least once
 	Redials   int       // number of returns after a loss
 	Last      error     // why the last attempt or connection ended
@@ -175,8 +176,8 @@ func (l *Link) pause(ctx context.Context, cause error, delay time.Duration) {
 	case parked:
 		// PARK is lost if the connection was half-open. The worker then has the lease of HELLO.
 		delay, wake = min(l.cfg.ParkLease/6, 2*l.cfg.Lease/3), l.wake
-	case kindOf(cause) == Unreachable && l.cfg.Gate != nil:
-		return // the gate limits these
+	case delay == 0, kindOf(cause) == Unreachable && l.cfg.Gate != nil: // the gate limits these
+		return
 	}
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
@@ -209,7 +210,7 @@ func (l *Link) State() State {
 	defer l.mu.Unlock()
 	st := &l.standing
 	return State{
-		Connected: st.phase == up, Parked: st.parked(), Since: st.since, Linked: st.phase != fresh,
+		Connected: st.phase == up, Parked: st.parked(), Since: st.since, Asked: st.asked, Linked: st.phase != fresh,
 		Redials: st.redials, Last: st.last,
 		Sessions: len(l.work.sessions), Detached: l.work.detached,
 	}

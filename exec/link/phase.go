@@ -58,6 +58,7 @@ func (p phase) leadsTo(to phase) bool {
 type standing struct {
 	phase   phase
 	since   time.Time     // when it came up, was lost or was parked
+	asked   time.Time     // of a link without a connection: since when the worker owes an answer; zero: it owes none
 	lasted  time.Duration // lifetime of the last connection
 	redials int           // number of returns after a loss
 	last    error         // why the last dial or connection ended; nil while it is up
@@ -74,6 +75,9 @@ func (s *standing) transition(to phase, now time.Time) {
 		s.lasted = now.Sub(s.since)
 	case down: // the next phase is up
 		s.redials++
+	}
+	if to == up || to == parked {
+		s.asked = time.Time{}
 	}
 	if to == up {
 		s.last = nil

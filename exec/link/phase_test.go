@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/wire"
 )
 
 func TestPhaseTransitionsFollowTheDiagram(t *testing.T) {
@@ -48,4 +50,14 @@ func TestRenewingKeepsTheTimeOfParking(t *testing.T) {
 	s.transition(renewing, born.Add(time.Hour))
 	require.Equal(t, born.Add(2*time.Second), s.since)
 	require.True(t, s.parked())
+}
+
+// TestRefused checks what each reason of a REFUSE means for the link.
+func TestRefused(t *testing.T) {
+	for reason, kind := range map[string]Kind{
+		wire.RefuseVersion: Incompatible, wire.RefuseSuperseded: Superseded, wire.RefuseJob: OtherJob,
+		wire.RefuseEnding: Ending, wire.RefusePeer: Barred, "of a later release": Incompatible,
+	} {
+		require.Equal(t, kind, kindOf(refused(wire.RefuseRecord{Reason: reason, Message: "why"})), reason)
+	}
 }

@@ -1,8 +1,6 @@
 package link
 
 import (
-	"time"
-
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -75,11 +73,12 @@ func (c *conn) sendOnce() (sent bool, err error) {
 		return false, nil
 	}
 	b := c.buf[:0]
-	parked := false
+	parked, pings := false, false
 	for _, f := range queue {
 		if b, err = wire.Append(b, f); err != nil {
 			return false, err
 		}
+		pings = pings || f.Type == wire.Ping
 		if parked = f.Type == wire.Park; parked {
 			break
 		}
@@ -98,13 +97,14 @@ func (c *conn) sendOnce() (sent bool, err error) {
 		}
 		return false, nil
 	}
+	c.pulse.writes.Store(int64(c.age()))
 	if _, err := c.rw.Write(b); err != nil {
 		return false, err
 	}
 	if parked {
 		return true, errParked
 	}
-	c.written.Store(int64(time.Since(c.born)))
+	c.pulse.wrote(c.age(), pings)
 	if c.buf = b[:0]; cap(b) > 2*wire.MaxData {
 		c.buf = nil
 	}
