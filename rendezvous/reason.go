@@ -84,6 +84,8 @@ const (
 	OtherJob Code = "OtherJob"
 	// Another, newer launcher took the worker.
 	Superseded Code = "Superseded"
+	// The worker does not accept the launcher, which runs on that worker, or is not who it says.
+	Barred Code = "Barred"
 	// The worker's agent cannot be reached.
 	Unreachable Code = "Unreachable"
 

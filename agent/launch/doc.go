@@ -35,7 +35,6 @@
 //	headway         tells a controller how far the attempt is
 //	sample          asks workers what they use, for `agent top`; top.go answers it
 //	network         notices that NCCL falls back to sockets
-//	resize          tells when the pods of workers are resized in place
 //	hang            detects a hang, and says where the ranks stand then
 //	verdict         decides the exit code, and says why it is not the command's
 //	record          the events of the run; events.go says which, besides those of the

@@ -91,20 +91,27 @@ func NewLinks(ways Dialers, gate *link.Gate, hello wire.HelloRecord, lease time.
 		Changed: make(chan struct{}, 1), whole: make(chan struct{}, 1), held: map[string]*held{}}
 }
 
+// errReplaced is why the link of a worker ends that another one follows.
+var errReplaced = errors.New("its pod or its container was replaced")
+
 // Follow opens the link of w unless it exists. A new pod with the same name, or a restarted
 // container, gets a new link.
 func (l *Links) Follow(ctx context.Context, w rendezvous.Worker) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if m := l.held[w.Name]; m != nil {
-		if m.worker.UID == w.UID && m.worker.ContainerID == w.ContainerID {
-			return
-		}
+	m := l.held[w.Name]
+	if m != nil && m.worker.UID == w.UID && m.worker.ContainerID == w.ContainerID {
+		l.mu.Unlock()
+		return
+	}
+	if m != nil {
 		l.remove(m)
-		m.stop()
 		l.account.Forget(w.Name)
 	}
 	l.open(ctx, w)
+	l.mu.Unlock()
+	if m != nil {
+		m.link.Lose(link.Gone, errReplaced) // without the lock: it closes a connection
+	}
 }
 
 // remove removes a worker, and forgets that it is going down. The caller holds mu.
@@ -245,14 +252,24 @@ func (l *Links) Standings() map[string]Standing {
 }
 
 // Alive asks all workers of the run at once for a sign of life. It reports whether all of them answered before
-// ctx ended. It wakes a parked link, which cannot answer yet.
+// ctx ended. It wakes a parked link, which cannot answer yet. If a worker has no link, Alive asks none: callers
+// repeat it when links change, and thousands of workers would answer each time.
 func (l *Links) Alive(ctx context.Context) bool {
 	var silent atomic.Bool
-	var asked sync.WaitGroup
-	for _, s := range l.Working() {
+	working := l.Working()
+	for _, s := range working {
 		if s.State.Parked {
 			s.Link.Wake()
 		}
+		if !s.State.Connected {
+			silent.Store(true)
+		}
+	}
+	if silent.Load() {
+		return false
+	}
+	var asked sync.WaitGroup
+	for _, s := range working {
 		asked.Go(func() {
 			if !s.Link.Prove(ctx) {
 				silent.Store(true)
@@ -377,9 +394,4 @@ func (l *Links) Close() {
 	}
 	l.mu.Unlock()
 	l.wg.Wait()
-}
-
-// Same reports whether both are the same pod and the same container.
-func Same(a, b rendezvous.Worker) bool {
-	return a.Name == b.Name && a.UID == b.UID && a.ContainerID == b.ContainerID
 }

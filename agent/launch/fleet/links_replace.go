@@ -56,3 +56,8 @@ func (l *Links) Replace(ctx context.Context, why map[string]string, grace time.D
 	slices.Sort(stay)
 	return stay, errors.Join(errs...)
 }
+
+// Same reports whether both are the same pod and the same container.
+func Same(a, b rendezvous.Worker) bool {
+	return a.Name == b.Name && a.UID == b.UID && a.ContainerID == b.ContainerID
+}

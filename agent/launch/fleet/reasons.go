@@ -27,6 +27,8 @@ func reasonOf(w rendezvous.Worker, agent string, err error) rendezvous.Reason {
 		return permanent(w, rendezvous.Incompatible, cause, "use images whose agents are at most two minor releases apart")
 	case link.Superseded:
 		return permanent(w, rendezvous.Superseded, cause, "two launchers run for one job: end one of them, or give them different jobs")
+	case link.Barred:
+		return permanent(w, rendezvous.Barred, cause, "start the launcher outside of its workers, in a pod of its own")
 	case link.OtherJob:
 		return permanent(w, rendezvous.OtherJob, cause, "--selector picks pods of another job; narrow it")
 	case link.Ending, link.Gone, link.Expired, link.NotFound, link.Unknown:

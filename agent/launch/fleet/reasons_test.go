@@ -19,7 +19,7 @@ func TestReasonOf(t *testing.T) {
 	dial := func(k link.Kind) error { return &link.DialError{Kind: k, Err: errors.New("the cause")} }
 	for kind, code := range map[link.Kind]rendezvous.Code{
 		link.Unauthorized: rendezvous.Unauthorized, link.Forbidden: rendezvous.Forbidden,
-		link.AgentMissing: rendezvous.NoAgent, link.Incompatible: rendezvous.Incompatible,
+		link.AgentMissing: rendezvous.NoAgent, link.Incompatible: rendezvous.Incompatible, link.Barred: rendezvous.Barred,
 		link.Superseded: rendezvous.Superseded, link.Unreachable: rendezvous.Unreachable,
 		link.Server: rendezvous.Unreachable, link.Dropped: rendezvous.Unreachable,
 		link.Gone: rendezvous.NotReady, link.Ending: rendezvous.NotReady,

@@ -72,11 +72,17 @@ func (s *Supervisor) outlast(ctx context.Context) {
 	}
 }
 
-// loseSilent marks workers as lost that gave no sign of life although the launcher of a failed
-// command searched for one throughout verdictWait. The pods' status explains nothing either. If no
-// worker answers at all, the API server is down, and no worker is lost.
+// answerTime is how long a worker must owe an answer before its silence proves anything. A launcher that
+// has lost thousands of links at once needs time to dial them again: links wait for their turn, and
+// workers that are dialed have work to do.
+const answerTime = 5 * time.Second
+
+// loseSilent marks workers as lost that were asked for a sign of life and gave none, although the launcher
+// of a failed command searched for one throughout verdictWait. The pods' status explains nothing either.
+// If no worker answers at all, the API server is down, and no worker is lost.
 func (s *Supervisor) loseSilent(all map[string]fleet.Standing) {
 	var silent []fleet.Standing
+	now := time.Now()
 	for _, st := range all {
 		if st.State.Linked && !st.State.Connected && !st.State.Parked {
 			silent = append(silent, st)
@@ -86,7 +92,11 @@ func (s *Supervisor) loseSilent(all map[string]fleet.Standing) {
 		return
 	}
 	for _, st := range silent {
-		cause := fmt.Sprintf("no sign of life for %s", phrase.Seconds(verdictWait))
+		owed := now.Sub(st.State.Asked)
+		if st.State.Asked.IsZero() || owed < answerTime {
+			continue
+		}
+		cause := fmt.Sprintf("no sign of life for %s", phrase.Seconds(owed))
 		if st.State.Last != nil {
 			cause += ": " + phrase.OneLine(st.State.Last)
 		}

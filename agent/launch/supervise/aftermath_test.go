@@ -23,16 +23,21 @@ import (
 
 func TestLoseSilent(t *testing.T) {
 	up := link.State{Linked: true, Connected: true}
-	down := link.State{Linked: true, Last: errors.New("container not found")}
+	asked := func(ago time.Duration) link.State {
+		return link.State{Linked: true, Asked: time.Now().Add(-ago), Last: errors.New("container not found")}
+	}
+	down := asked(verdictWait)
 	for name, c := range map[string]struct {
 		states map[string]link.State
 		want   []verdict.Lost
 	}{
-		"all answer":          {map[string]link.State{"a": up, "b": up}, nil},
-		"one does not answer": {map[string]link.State{"a": up, "b": down}, []verdict.Lost{{Worker: "b", Cause: "no sign of life for 10 s: container not found"}}},
-		"no worker answers":   {map[string]link.State{"a": down, "b": down}, nil},
-		"closed on purpose":   {map[string]link.State{"a": up, "b": {Linked: true, Parked: true}}, nil},
-		"never connected":     {map[string]link.State{"a": up, "b": {}}, nil},
+		"all answer":               {map[string]link.State{"a": up, "b": up}, nil},
+		"one does not answer":      {map[string]link.State{"a": up, "b": down}, []verdict.Lost{{Worker: "b", Cause: "no sign of life for 10 s: container not found"}}},
+		"no worker answers":        {map[string]link.State{"a": down, "b": down}, nil},
+		"closed on purpose":        {map[string]link.State{"a": up, "b": {Linked: true, Parked: true}}, nil},
+		"never connected":          {map[string]link.State{"a": up, "b": {}}, nil},
+		"cut, and not dialed yet":  {map[string]link.State{"a": up, "b": {Linked: true, Last: errors.New("its relay is gone")}}, nil},
+		"cut, and dialed just now": {map[string]link.State{"a": up, "b": asked(time.Second)}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := map[string]fleet.Standing{}

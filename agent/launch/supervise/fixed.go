@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/verdict"
+	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/rendezvous"
 )
 
@@ -82,18 +83,24 @@ func (s fixed) incomplete() bool {
 
 // lastLook implements membership. mpirun is often the first to notice a loss.
 func (s fixed) lastLook(ctx context.Context, failed bool) {
-	wait := verdictWait
+	limit := verdictWait
 	if len(s.unsure) > 0 || s.unexplained() || s.isGoing() {
-		wait = causeWait
+		limit = causeWait
 	}
-	waiting, stop := context.WithTimeout(ctx, wait)
+	waiting, stop := context.WithTimeout(ctx, limit)
 	defer stop()
+	pace := wait.NewPace(s.links.Changed)
+	defer pace.Stop()
 	for s.inDoubt(waiting, failed) {
 		select {
 		case shot := <-s.pods:
 			s.onPods(shot, time.Now())
-		case <-s.links.Changed:
-			s.onLinks(time.Now())
+		case <-pace.Due():
+			now := time.Now()
+			s.onLinks(now)
+			pace.Looked(now)
+		case <-pace.Over():
+			pace.Resume()
 		case sig := <-s.signals:
 			if fleet.ToldWhileWaiting(sig) == nil {
 				continue // meant for the command

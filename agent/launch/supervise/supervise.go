@@ -211,6 +211,8 @@ func (s *Supervisor) known(worker string) bool { return s.tally.IsLost(worker) }
 func (s *Supervisor) Attend(ctx context.Context, done <-chan error) (ended bool, err error) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+	pace := wait.NewPace(s.links.Changed)
+	defer pace.Stop()
 	for {
 		select {
 		case err := <-done:
@@ -221,8 +223,12 @@ func (s *Supervisor) Attend(ctx context.Context, done <-chan error) (ended bool,
 			}
 		case shot := <-s.pods:
 			s.onPods(shot, time.Now())
-		case <-s.links.Changed:
-			s.onLinks(time.Now())
+		case <-pace.Due():
+			now := time.Now()
+			s.onLinks(now)
+			pace.Looked(now)
+		case <-pace.Over():
+			pace.Resume()
 		case <-tick.C:
 			s.onPods(s.last, time.Now())
 			s.settle(time.Now())
