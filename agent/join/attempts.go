@@ -33,7 +33,7 @@ func (l *lead) again(e retry.End, from origin, o *barrier.Order) *barrier.Order 
 	if d.Counted {
 		o.Used++
 	}
-	o.Attempt, o.Port = l.base+d.Next, 0
+	o.Attempt, o.Port = d.Next, 0
 	o.Why = d.Sentence
 	next := *o
 	next.Phase = barrier.PhaseGather
@@ -102,12 +102,12 @@ func absenceOf(seat barrier.Seat, card barrier.Card) string {
 
 // inherit takes over, at the first barrier, what the members know from a former coordinator: the
 // attempts so far, and the restarts used up.
-func (l *lead) inherit(table []barrier.Card, o *barrier.Order) *barrier.Order {
+func (l *lead) inherit(table []barrier.Card, seats []barrier.Seat, o *barrier.Order) *barrier.Order {
 	if l.ports != nil {
 		return nil
 	}
 	newest, settled := barrier.News{Attempt: -1}, false
-	for _, s := range l.coord.Seats() {
+	for _, s := range seats {
 		d := done{Attempt: -1}
 		_ = json.Unmarshal(s.News.Work, &d) // from another release; it then counts as empty
 		if s.News.Attempt > newest.Attempt {
@@ -123,19 +123,16 @@ func (l *lead) inherit(table []barrier.Card, o *barrier.Order) *barrier.Order {
 	if newest.Attempt < 0 {
 		return nil
 	}
-	l.base = newest.Attempt + 1
-	o.Past = text(l.past)
-	o.Attempt, o.Used = l.base, newest.Used
 	if settled {
-		l.account.Policy.Max -= o.Used
-		return nil // another attempt had been decided and announced already
+		l.account.Continue(newest.Attempt+1, newest.Used)
+		o.Past, o.Attempt, o.Used = text(l.past), newest.Attempt+1, newest.Used
+		return nil // this attempt had been decided and announced already
 	}
 	why := fmt.Sprintf("rank 0 was lost during attempt %d: %s is its replacement", newest.Attempt, table[0].Name)
 	l.past = remember(l.past, retry.Tried{Attempt: newest.Attempt, Code: names.ExitHopeless, Why: why, Worker: table[0].Name, Rank: "rank 0", Port: newest.Port, Counted: true})
 	o.Past = text(l.past)
-	classes := l.account.Policy.On
-	allowed := retry.Account{Policy: retry.Policy{Max: l.cfg.MaxRestarts - o.Used, On: classes}}
-	d := allowed.Decide(retry.End{Code: names.ExitHopeless, Why: why, Lost: true, Lasted: retry.Brief}, time.Now())
+	l.account.Continue(newest.Attempt, newest.Used)
+	d := l.account.Decide(retry.End{Code: names.ExitHopeless, Why: why, Lost: true, Lasted: retry.Brief}, time.Now())
 	if !d.Again {
 		end := &barrier.Order{Phase: barrier.PhaseOver, Attempt: newest.Attempt, Code: names.ExitHopeless, Why: why, Hint: d.Hint, Past: o.Past}
 		if d.Sentence != "" {
@@ -143,8 +140,7 @@ func (l *lead) inherit(table []barrier.Card, o *barrier.Order) *barrier.Order {
 		}
 		return end
 	}
-	o.Used++
-	l.account.Policy.Max = l.cfg.MaxRestarts - o.Used
+	o.Attempt, o.Used = d.Next, newest.Used+1
 	l.say("%s", why)
 	return nil
 }

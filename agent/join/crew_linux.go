@@ -166,6 +166,23 @@ func (c *crew) stop(index int, grace time.Duration) {
 	})
 }
 
+// skip ends a process that was stopped before it was to be started. ok is false if that is known, or
+// if there is no such process.
+func (c *crew) skip(index int) (e end, ok bool) {
+	if index < 0 || index >= len(c.launch.Processes) || c.procs[index] != nil {
+		return e, false
+	}
+	one := &child{started: make(chan struct{}), ended: true, told: true}
+	close(one.started)
+	c.procs[index] = one
+	return stoppedEarly(index), true
+}
+
+// stoppedEarly is the end of a process that was not started, because it was stopped before.
+func stoppedEarly(index int) end {
+	return end{index, proc.Ended(reap.Status{Code: 128 + int(syscall.SIGTERM), Signal: syscall.SIGTERM}, 0, time.Now())}
+}
+
 // signal passes a signal on, like tini -g.
 func (c *crew) signal(sig syscall.Signal) {
 	for _, p := range c.procs {
@@ -244,7 +261,7 @@ func (c *crew) unstarted() (all []end) {
 		select {
 		case <-p.started:
 		default:
-			all = append(all, end{i, proc.Ended(reap.Status{Code: 128 + int(syscall.SIGTERM), Signal: syscall.SIGTERM}, 0, time.Now())})
+			all = append(all, stoppedEarly(i))
 		}
 	}
 	return all

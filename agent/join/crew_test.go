@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/rendezvous/barrier"
 )
 
 // TestAProcessThatStartsAfterItsAttemptIsKilled checks a process whose program cannot be opened until
@@ -55,4 +56,26 @@ func TestAProcessThatStartsAfterItsAttemptIsKilled(t *testing.T) {
 		_ = c.procs[0].process.Signal(syscall.SIGKILL)
 	}
 	c.wg.Wait()
+}
+
+// TestAStoppedProcessIsNotStarted stops a process while it waits until the names of the members
+// resolve. Rank 0 waits for its end.
+func TestAStoppedProcessIsNotStarted(t *testing.T) {
+	c, err := newCrew(reap.New(), framework.Launch{Processes: []framework.Process{{Argv: []string{"true"}}}}, 0, place{})
+	require.NoError(t, err)
+	m := &member{crew: c, client: barrier.NewMember(barrier.MemberConfig{}), unnamed: make(chan struct{})}
+	m.work(text(work{Start: []int{0}}))
+	require.Empty(t, m.ends)
+	stopped := text(work{Start: []int{0}, Stop: []halt{{Process: 0, GraceMillis: 1000}, {Process: 9, GraceMillis: 1000}}})
+	for range 2 { // rank 0 sends it again with each change
+		m.work(stopped)
+		require.Len(t, m.ends, 1)
+		require.Equal(t, 0, m.ends[0].Process)
+		require.Equal(t, int(syscall.SIGTERM), m.ends[0].Exit.Signal)
+	}
+	m.unnamed = nil
+	m.startAll(m.held)
+	m.work(stopped)
+	require.Len(t, m.ends, 1)
+	require.Nil(t, c.procs[0].running())
 }

@@ -35,11 +35,11 @@ type lead struct {
 	say   func(format string, words ...any)
 
 	account retry.Account
-	base    int           // number of attempts under a former coordinator
 	past    []retry.Tried // failed attempts, including those of a former coordinator
 	ports   *ports
 
-	quit chan struct{} // closed when the pod of rank 0 is told to stop
+	quit   chan struct{} // closed when the pod of rank 0 is told to stop
+	opened chan struct{} // holds a token when a session was opened that follow has not seen
 
 	mu        sync.Mutex
 	group     *group.Group       // the running group
@@ -54,7 +54,7 @@ func newLead(cfg Config, coord *barrier.Coordinator, here place, say func(string
 	if err != nil {
 		return nil, err
 	}
-	l := &lead{cfg: cfg, coord: coord, here: here, say: say, sessions: map[*session]bool{}, quit: make(chan struct{})}
+	l := &lead{cfg: cfg, coord: coord, here: here, say: say, sessions: map[*session]bool{}, quit: make(chan struct{}), opened: make(chan struct{}, 1)}
 	l.account.Policy = retry.Policy{Max: cfg.MaxRestarts, On: classes}
 	return l, nil
 }
@@ -91,11 +91,13 @@ func (l *lead) attempts(ctx context.Context) barrier.Order {
 			return o
 		}
 		if failed != nil {
+			l.meet(ctx, o)
 			return *failed
 		}
 		began := time.Now()
 		result, failed := l.attempt(ctx, table, &o)
 		if failed != nil {
+			l.meet(ctx, o)
 			return *failed
 		}
 		if result.Cause == nil && !result.Stopped {
@@ -109,6 +111,20 @@ func (l *lead) attempts(ctx context.Context) barrier.Order {
 			return *failed
 		}
 	}
+}
+
+// meet sends every connected member an order before the end of a job whose attempt did not begin. A member
+// ignores the end if it has no other order of this coordinator, and one that has just connected may have
+// none: only the newest order is sent.
+func (l *lead) meet(ctx context.Context, o barrier.Order) {
+	o.Phase = barrier.PhaseGather
+	if err := l.coord.Tell(o); err != nil {
+		l.say("%v", err)
+		return
+	}
+	flush, cancel := context.WithTimeout(ctx, deliverTime)
+	defer cancel()
+	l.coord.Flush(flush)
 }
 
 // gather waits for all members, for the attempt of o. If members have run attempts under a former
@@ -140,7 +156,7 @@ func (l *lead) gather(ctx context.Context, o barrier.Order) ([]barrier.Card, *ba
 
 // attempt runs the group once. failed is set if it cannot be run at all.
 func (l *lead) attempt(ctx context.Context, table []barrier.Card, o *barrier.Order) (group.Result, *barrier.Order) {
-	if failed := l.inherit(table, o); failed != nil {
+	if failed := l.inherit(table, l.coord.Seats(), o); failed != nil {
 		return group.Result{}, failed
 	}
 	o.Port = l.ports.take()

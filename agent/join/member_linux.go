@@ -47,7 +47,6 @@ type member struct {
 	away      error // nil: rank 0 is connected
 	began     time.Time
 	deadline  *time.Timer // of the barrier
-	extended  bool
 	lease     *time.Timer
 	leaving   syscall.Signal
 	verdict   *barrier.Order
@@ -149,9 +148,17 @@ func (m *member) obey(ctx context.Context, o barrier.Order) {
 		}
 	case barrier.PhaseOver:
 		if m.by == o.By { // otherwise it is the end of an earlier life
-			m.verdict = &o
+			m.conclude(o)
 			m.clear(ctx, wire.ReasonStopped, syscall.SIGTERM, min(m.cfg.Grace, failGrace))
 		}
+	}
+}
+
+// conclude sets how the member ends. The first end counts: a pod may be told to stop while its member
+// stops what a finished job has left. Or the job may end while the member stops because it was told to.
+func (m *member) conclude(o barrier.Order) {
+	if m.verdict == nil && m.leaving == 0 {
+		m.verdict = &o
 	}
 }
 
@@ -192,9 +199,15 @@ func (m *member) work(text []byte) {
 	}
 	if m.unnamed != nil {
 		m.held = w.Start // the lead sends the complete list each time
-	} else {
-		m.startAll(w.Start)
+		for _, h := range w.Stop {
+			if e, ok := m.crew.skip(h.Process); ok {
+				m.ends = append(m.ends, e)
+				m.report()
+			}
+		}
+		return
 	}
+	m.startAll(w.Start)
 	for _, h := range w.Stop {
 		m.crew.stop(h.Process, time.Duration(h.GraceMillis)*time.Millisecond)
 	}
@@ -284,14 +297,14 @@ func (m *member) cleared() {
 func (m *member) rest() {
 	m.lease.Stop()
 	switch {
+	case m.verdict != nil:
 	case m.leaving != 0:
 		m.verdict = m.farewell()
-	case m.verdict == nil && !m.news.Ready:
+	case !m.news.Ready:
 		m.news.Ready = true
 		m.began = time.Now()
 		if m.lead == nil && m.cfg.Timeout > 0 { // rank 0 has the deadline of the barrier itself
 			m.deadline.Reset(m.cfg.Timeout)
-			m.extended = false
 		}
 	}
 	m.report()
@@ -330,6 +343,6 @@ func (m *member) refused(ctx context.Context, err error) {
 	if r := (*barrier.Refusal)(nil); errors.As(err, &r) {
 		o.Code, o.Why, o.Hint = r.Code, r.Text, r.Hint
 	}
-	m.verdict = &o
+	m.conclude(o)
 	m.clear(ctx, wire.ReasonStopped, syscall.SIGTERM, min(m.cfg.Grace, failGrace))
 }

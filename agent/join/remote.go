@@ -39,6 +39,10 @@ func (c chair) Open(context.Context, string, wire.Spec, io.Writer, io.Writer) (g
 	c.lead.sessions[s] = true
 	c.lead.mu.Unlock()
 	c.hand(func(w *work) { w.Start = append(w.Start, c.process) })
+	select {
+	case c.lead.opened <- struct{}{}: // its member may be gone already, and then nothing else changes
+	default:
+	}
 	return s, nil
 }
 
@@ -98,6 +102,7 @@ func (l *lead) follow(ctx context.Context, table []barrier.Card, leave func(rank
 		timer := time.NewTimer(next)
 		select {
 		case <-changed:
+		case <-l.opened:
 		case <-timer.C:
 		case <-ctx.Done():
 		}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous/barrier"
@@ -36,14 +37,14 @@ func (m *member) progress() {
 	}
 }
 
-// lateTime is how much longer a member waits than rank 0, because rank 0 decides for all.
-const lateTime = time.Second
+// lateTime is how much longer a member waits than rank 0, because rank 0 decides for all. Rank 0 begins
+// to count after its pause.
+const lateTime = retry.LastPause + time.Second
 
 // late ends a member whose barrier was not complete in time.
 func (m *member) late() {
-	if m.away == nil && !m.extended {
-		m.extended = true
-		m.deadline.Reset(lateTime)
+	if m.away == nil && time.Since(m.began) < m.cfg.Timeout+lateTime {
+		m.deadline.Reset(time.Second)
 		return
 	}
 	o := barrier.Order{Code: names.ExitDeadline, Absent: m.order.Absent, More: m.order.More,
@@ -52,7 +53,7 @@ func (m *member) late() {
 		why, hint := unreachable(m.cfg.Coordinator, m.away)
 		o.Why, o.Hint = o.Why+"; "+why, hint
 	}
-	m.verdict = &o
+	m.conclude(o)
 	m.news.Leaving, m.news.Ready = "it gave up waiting after "+m.cfg.Timeout.String(), false
 	m.report()
 }
@@ -66,7 +67,7 @@ func (m *member) cutOff(ctx context.Context) {
 	why, hint := unreachable(m.cfg.Coordinator, m.away)
 	why = fmt.Sprintf("lost rank 0 for %s: %s; stopping the processes of this member", m.cfg.Lease, why)
 	if m.cfg.MaxRestarts == 0 {
-		m.verdict = &barrier.Order{Code: names.ExitHopeless, Why: why, Hint: hint}
+		m.conclude(barrier.Order{Code: names.ExitHopeless, Why: why, Hint: hint})
 	} else {
 		m.say("%s", why)
 	}

@@ -10,9 +10,11 @@ import (
 // Brief is the duration below which an attempt counts as brief.
 const Brief = time.Minute
 
+// LastPause is the longest pause between two attempts.
+const LastPause = time.Minute
+
 const (
 	firstPause = time.Second
-	lastPause  = time.Minute
 	// mostFree is how many brief attempts in a row may be preempted or ignored for free. Further ones
 	// use up restarts.
 	mostFree = 5
@@ -88,6 +90,10 @@ type Account struct {
 	still    int      // attempts in a row that did not get further
 }
 
+// Continue takes over a run from an Account that is gone: how many attempts have ended, and how many
+// restarts are used up.
+func (a *Account) Continue(attempts, used int) { a.attempts, a.used = attempts, used }
+
 // Decide decides what to do after the end of an attempt at this time.
 func (a *Account) Decide(e End, now time.Time) Decision {
 	a.attempts++
@@ -117,7 +123,7 @@ func (a *Account) Decide(e End, now time.Time) Decision {
 		d.Sentence, d.Code = a.standstill(), names.ExitNoProgress
 		d.Hint = "--max-no-progress=0 allows any number of such attempts"
 		return d
-	case !free && a.used == a.Policy.Max:
+	case !free && a.used >= a.Policy.Max:
 		d.Sentence = fmt.Sprintf("no restart: all %d attempts are used up", a.used+1)
 		switch {
 		case e.Preempted:
@@ -208,8 +214,8 @@ func pause(quick int) time.Duration {
 	}
 	wait := firstPause
 	for range quick - 2 {
-		if wait *= 2; wait >= lastPause {
-			return lastPause
+		if wait *= 2; wait >= LastPause {
+			return LastPause
 		}
 	}
 	return wait

@@ -69,6 +69,23 @@ func TestPreemptionWithoutRestarts(t *testing.T) {
 	require.Contains(t, pods[0].out.String(), "rank 1 on job-1 was ended because its worker was told to stop from outside")
 }
 
+// TestTermAfterTheEnd tells a pod to stop while its member stops what a finished job has left behind.
+// The end of the job counts, and no replacement is needed.
+func TestTermAfterTheEnd(t *testing.T) {
+	for rank := range 2 {
+		t.Run(same("rank %d", rank), func(t *testing.T) {
+			g := newGang(t, 2, same(`[ $RANK = %d ] || exit 0
+				(trap 'echo >> $SHARED/asked; while [ ! -e $SHARED/go ]; do sleep 0.05; done; exit' TERM; echo > $SHARED/up; while true; do sleep 0.05; done) &
+				while [ ! -e $SHARED/up ]; do sleep 0.05; done`, rank))
+			pods := g.startAll()
+			require.Eventually(t, func() bool { return len(g.files("asked")) == 1 }, patience, 10*time.Millisecond)
+			pods[rank].signal(syscall.SIGTERM)
+			require.NoError(t, os.WriteFile(filepath.Join(g.dir, "go"), nil, 0o644))
+			all(t, pods, 0)
+		})
+	}
+}
+
 // TestTermWhileAProgramHangs checks that a member ends when it is told to stop while the file system
 // of its program does not answer. A lease of the file (fcntl(2)) takes its place: each open waits for
 // the end of the lease.
