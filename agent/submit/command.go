@@ -143,9 +143,12 @@ func launcherIn(line string) (words []string) {
 		if framework.Detect(look) != "" {
 			return look
 		}
-		if words == nil {
-			words = look
+		if len(words) == 0 {
+			words = look // empty between two operators, as in ( (
 		}
+	}
+	if len(words) == 0 {
+		return strings.Fields(line)
 	}
 	return words
 }

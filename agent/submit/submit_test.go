@@ -236,6 +236,27 @@ func TestWords(t *testing.T) {
 	require.Equal(t, []string{"mpirun", "x"}, look)
 }
 
+// TestLinesWithoutAProgram checks that a line for a shell may have parts without a word, and that a blank
+// one is a mistake like an empty command.
+func TestLinesWithoutAProgram(t *testing.T) {
+	for line, want := range map[string]string{
+		"' '":              "missing command",
+		"''":               "missing command",
+		"'\r '":            "missing command",
+		"; ":               `cannot tell where to run ";"`,
+		"( (./a); ./b )":   `cannot tell where to run "./a"`,
+		"( (./a; mpirun))": "",
+	} {
+		_, err := least(func(r *Request) { r.Command = []string{line} }).Job()
+		if want == "" {
+			require.NoError(t, err, line)
+			continue
+		}
+		require.ErrorContains(t, err, want, line)
+		require.Equal(t, names.ExitUsage, failure.CodeOf(err), line)
+	}
+}
+
 // TestNothingIsShared checks that changing one pod's template changes no other template.
 func TestNothingIsShared(t *testing.T) {
 	job, err := requests()["arena-tf"].Job()

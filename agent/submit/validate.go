@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
@@ -23,7 +24,7 @@ func (r Request) validate() error {
 		return wrong("as in --name=resnet-50", "--name=%s: a name has at most 40 lowercase letters, digits and dashes, and starts with a letter", r.Name)
 	case r.Image == "":
 		return wrong("--image=registry.example.com/train:1", "--image is required")
-	case strings.TrimSpace(strings.Join(r.Command, "")) == "":
+	case strings.TrimFunc(strings.Join(r.Command, ""), func(c rune) bool { return unicode.IsSpace(c) || c == '\'' }) == "":
 		return wrong("agent submit --name="+r.Name+" --image="+r.Image+" -- mpirun ./program", "missing command")
 	case r.Workers < 1 && !(r.Workers == 0 && r.hasRoles()) || r.Workers > 10000:
 		return wrong("--workers=4 makes four pods; the launcher is not counted", "--workers=%d: a job has 1 to 10000 workers", r.Workers)
