@@ -37,7 +37,7 @@ func (c *conversion) elastic(workers *replica) *elastic {
 		in.at("minReplicas").fatal("set a number from 1 to maxReplicas", "minReplicas is %d, but maxReplicas is %d", e.min, e.max)
 	}
 	if metrics := in.at("metrics"); metrics.has() {
-		metrics.warn("kubectl autoscale launchjob/"+c.job.Name+", where the job is elastic", "no autoscaler is created: not carried")
+		metrics.warn(fmt.Sprintf("kubectl autoscale launchjob/%s --min=%d --max=%d, where the job is elastic", c.job.Name, e.min, e.max), "no autoscaler is created: not carried")
 	}
 	return e
 }
