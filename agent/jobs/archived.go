@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,7 +58,7 @@ func outputDir(own corev1.Container) (dir, bucket string) {
 			value = v.Value
 		}
 	}
-	words := append(append([]string{}, own.Command...), own.Args...)
+	words := agentWords(own)
 	for i, word := range words {
 		if word == "--" { // what follows belongs to the user's command
 			break
@@ -83,6 +84,19 @@ func outputDir(own corev1.Container) (dir, bucket string) {
 		dir = path.Join("/", own.WorkingDir, dir)
 	}
 	return path.Clean(dir), bucket
+}
+
+// agentWords returns the words of a container that runs the agent, or nothing if they are the user's
+// command. The controller puts agent run before those, and tells it its settings by variables.
+func agentWords(own corev1.Container) []string {
+	words := slices.Concat(own.Command, own.Args)
+	switch {
+	case len(own.Command) > 0 && path.Base(own.Command[0]) == "agent":
+		return words
+	case len(own.Command) == 0 && len(words) > 0 && words[0] == "run": // for the entrypoint of an image with the agent
+		return words
+	}
+	return nil
 }
 
 // lasts reports whether the output outlives the launcher's pod.

@@ -28,6 +28,22 @@ func TestOutputDir(t *testing.T) {
 	require.Equal(t, []string{"/a", "s3://logs/bert"}, []string{dir, bucket})
 }
 
+// TestTheOutputOfAProgram checks that an option of the user's program, or of mpirun, is not taken for one of
+// agent run: the controller puts agent run before such a command.
+func TestTheOutputOfAProgram(t *testing.T) {
+	for _, own := range []corev1.Container{
+		{Command: []string{"python", "train.py", "--output", "s3://models/bert"}},
+		{Command: []string{"mpirun"}, Args: []string{"--output", "dir=/logs", "./program"}},
+		{Args: []string{"train.py", "--output=dir=/models"}},
+	} {
+		dir, bucket := outputDir(own)
+		require.Empty(t, dir+bucket, own)
+		own.Env = []corev1.EnvVar{{Name: "MUSTER_OUTPUT", Value: "dir=/kept"}}
+		dir, _ = outputDir(own)
+		require.Equal(t, "/kept", dir, own)
+	}
+}
+
 // TestTheArchiveInABucket checks that a user is sent to the bucket.
 func TestTheArchiveInABucket(t *testing.T) {
 	own := corev1.Container{Name: "main", Env: []corev1.EnvVar{{Name: "MUSTER_OUTPUT", Value: "s3://logs/bert"}}}
