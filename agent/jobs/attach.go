@@ -67,7 +67,8 @@ func (at Attach) place(job *v1alpha1.LaunchJob) int {
 	return *at.Rank / procs(job)
 }
 
-// choose finds the requested pod if it runs.
+// choose finds the requested pod if it runs. Another pod does not stand in for a launcher that does not
+// run: a command for the launcher would answer there for one worker only.
 func (at Attach) choose(job *v1alpha1.LaunchJob, all []jobPod) (jobPod, bool) {
 	for _, m := range all {
 		if m.pod.Status.Phase != corev1.PodRunning || m.pod.DeletionTimestamp != nil {
@@ -82,8 +83,8 @@ func (at Attach) choose(job *v1alpha1.LaunchJob, all []jobPod) (jobPod, bool) {
 			if m.rank >= 0 && m.rank == at.place(job) {
 				return m, true
 			}
-		case m.role == names.RoleLauncher || m.rank == 0:
-			return m, true // the launcher comes first
+		case m.role == names.RoleLauncher || m.rank == 0 && job.Spec.Launcher == nil:
+			return m, true
 		}
 	}
 	return jobPod{}, false
