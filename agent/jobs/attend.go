@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -30,9 +31,12 @@ type Attendance struct {
 	Progress, Say, Warn func(format string, args ...any)
 }
 
+// lastLine is how long a line that is being written may take when ctx has ended.
+const lastLine = time.Second
+
 // Run returns the exit code of the job. seen reports whether a controller has seen the job. It
 // returns an error if the job was deleted, if its log cannot be read, if the metrics cannot be
-// written, or if ctx has ended (its cause).
+// written, or if ctx has ended (its cause). If Out then takes nothing, one write to it is left behind.
 func (a Attendance) Run(ctx context.Context) (code int, seen bool, err error) {
 	specs, err := metrics.Parse(a.Metrics)
 	if err != nil {
@@ -55,7 +59,7 @@ func (a Attendance) Run(ctx context.Context) (code int, seen bool, err error) {
 	if err != nil {
 		stop()
 	}
-	logs.Wait()
+	readOrLeft(ctx, &logs)
 	stop()
 	switch {
 	case err != nil:
@@ -73,6 +77,27 @@ func (a Attendance) Run(ctx context.Context) (code int, seen bool, err error) {
 		}
 	}
 	return a.judge(job, logErr), seen, nil
+}
+
+// readOrLeft waits until the log was read, or until soon after ctx has ended. Nothing can end a write to a pager
+// that shows another page, or to a stopped terminal. What follows a signal must not wait for it.
+func readOrLeft(ctx context.Context, logs *sync.WaitGroup) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		logs.Wait()
+	}()
+	select {
+	case <-done:
+		return
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(lastLine)
+	defer late.Stop()
+	select {
+	case <-done:
+	case <-late.C:
+	}
 }
 
 // judge returns the exit code. If the requested log is incomplete, the result is not success.
