@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -154,7 +155,11 @@ func standing(pod *corev1.Pod) string {
 	if pod.DeletionTimestamp != nil {
 		return "Terminating"
 	}
-	for _, s := range pod.Status.InitContainerStatuses {
+	starting := pod.Status.InitContainerStatuses
+	if isInitialized(pod) {
+		starting = nil // what fails later is a sidecar, as by SIGTERM at the end
+	}
+	for _, s := range starting {
 		switch t, w := s.State.Terminated, s.State.Waiting; {
 		case t != nil && t.ExitCode != 0:
 			return "Init:" + cmp.Or(t.Reason, "Error")
@@ -172,6 +177,13 @@ func standing(pod *corev1.Pod) string {
 		}
 	}
 	return text
+}
+
+// isInitialized reports whether the pod's init containers have done their part.
+func isInitialized(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodInitialized && c.Status == corev1.ConditionTrue
+	})
 }
 
 // reported says how old the last report about progress is, if the job still runs.
