@@ -43,20 +43,20 @@ func (a *API) Delete(ctx context.Context, namespace, name string, uid types.UID)
 	return a.explain(ctx, "delete job "+name, do[struct{}](ctx, r, nil))
 }
 
-// Gone waits until the job and all of its pods are gone.
-func (a *API) Gone(ctx context.Context, name string, say func(format string, args ...any)) error {
+// Gone waits until the job with that uid and all of its pods are gone. It does not wait for another job
+// that got the name since.
+func (a *API) Gone(ctx context.Context, name string, uid types.UID, say func(format string, args ...any)) error {
 	p := patience{say: say}
 	told := 0
 	for {
-		_, err := a.job(ctx, name)
-		there := err == nil
+		job, err := a.job(ctx, name)
+		there := err == nil && job.UID == uid
 		if apierrors.IsNotFound(err) {
 			err = nil
 		}
 		left := 0
 		if err == nil && !there {
-			pods, listed := a.pods(ctx, a.Namespace, name)
-			left, err = len(pods), listed
+			left, err = a.podsOf(ctx, name, uid)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -67,12 +67,23 @@ func (a *API) Gone(ctx context.Context, name string, say func(format string, arg
 			return nil
 		case err == nil && left > 0 && left != told:
 			told = left
-			say("%s: %d pods are still terminating", name, left)
+			say("%s: pods still terminating: %d", name, left)
 		}
 		if !sleep(ctx, lookEvery) {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// podsOf counts the pods of the job with that uid.
+func (a *API) podsOf(ctx context.Context, name string, uid types.UID) (n int, err error) {
+	pods, err := a.pods(ctx, a.Namespace, name)
+	for i := range pods {
+		if owner := metav1.GetControllerOf(&pods[i]); owner != nil && owner.UID == uid {
+			n++
+		}
+	}
+	return n, err
 }
 
 // Prunable lists the jobs that ended before the given time, in one namespace or in all ("").

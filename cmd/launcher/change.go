@@ -86,23 +86,29 @@ func newDelete(streams Streams) *cobra.Command {
 		}
 		ctx, stop := heed.Context(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		var gone []string
+		var awaited []*v1alpha1.LaunchJob
 		code, err := each(ctx, streams, args, func(name string) error {
-			if err := api.Delete(ctx, api.Namespace, name, ""); err != nil {
+			job := &v1alpha1.LaunchJob{}
+			if wait { // by its UID
+				var err error
+				if job, err = api.Job(ctx, name); err != nil {
+					return err
+				}
+			}
+			if err := api.Delete(ctx, api.Namespace, name, job.UID); err != nil {
 				return err
 			}
-			gone = append(gone, name)
+			if wait {
+				awaited = append(awaited, job)
+			}
 			return deleted(streams, name, api.Namespace, "")
 		})
 		if err != nil {
 			return err
 		}
-		for _, name := range gone {
-			if !wait {
-				break
-			}
-			if err := api.Gone(ctx, name, sayer(streams.Err)); ctx.Err() != nil {
-				return failure.New(stopCode(context.Cause(ctx)), "", "no longer waiting for the pods of %s: %w", name, context.Cause(ctx))
+		for _, job := range awaited {
+			if err := api.Gone(ctx, job.Name, job.UID, sayer(streams.Err)); ctx.Err() != nil {
+				return failure.New(stopCode(context.Cause(ctx)), "", "no longer waiting for the pods of %s: %w", job.Name, context.Cause(ctx))
 			} else if err != nil {
 				return err
 			}
