@@ -26,7 +26,7 @@ func envOf(pod *corev1.Pod, container string) []string {
 }
 
 // gpusOf returns the number of devices in the limits of a container.
-func gpusOf(pod *corev1.Pod, container string) int { return limitsOf(pod, container, isGPU) }
+func gpusOf(pod *corev1.Pod, container string) int { return limitsOf(pod, container, IsGPU) }
 
 // limitsOf adds up the container's limits of resources that count.
 func limitsOf(pod *corev1.Pod, container string, counts func(name string) bool) int {
@@ -61,10 +61,10 @@ func isRDMA(name string) bool {
 	return strings.HasPrefix(name, "rdma/") || name == "vpc.amazonaws.com/efa"
 }
 
-// isGPU reports whether a resource counts devices: nvidia.com/gpu, amd.com/gpu, gpu.intel.com/i915,
+// IsGPU reports whether a resource counts devices: nvidia.com/gpu, amd.com/gpu, gpu.intel.com/i915,
 // shares (nvidia.com/gpu.shared) and parts (nvidia.com/mig-1g.5gb). nvidia.com/gpumem and
 // aliyun.com/gpu-mem count memory instead.
-func isGPU(name string) bool {
+func IsGPU(name string) bool {
 	domain, resource, _ := strings.Cut(name, "/")
 	return strings.HasSuffix(resource, "gpu") || resource == "gpu.shared" || strings.HasPrefix(resource, "mig-") ||
 		domain == "gpu.intel.com" && (resource == "i915" || resource == "xe")

@@ -4,13 +4,14 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/rendezvous"
 )
 
 // podMetrics is a pod in metrics.k8s.io/v1beta1.
@@ -42,34 +43,53 @@ func (a *API) TopJobs(ctx context.Context, namespace, name string) (t Columns, n
 	t.Head = []string{"NAMESPACE", "NAME", "PHASE", "RUNNING", "GPUS", "CPU", "MEMORY"}
 	for i := range list {
 		job := &list[i]
-		running, all, gpus, cpu, memory := 0, 0, int64(0), resource.Quantity{}, resource.Quantity{}
-		measured := false
-		for _, pod := range of[job.Namespace+"/"+job.Name] {
-			all++
-			if over(pod) {
-				continue
-			}
-			if pod.Status.Phase == corev1.PodRunning {
-				running++
-			}
-			if pod.Spec.NodeName != "" { // its node keeps them for it, although an image may be missing
-				gpus += gpusOf(pod)
-			}
-			if used, ok := usage[pod.Namespace+"/"+pod.Name]; ok {
-				measured = true
-				cpu.Add(used[corev1.ResourceCPU])
-				memory.Add(used[corev1.ResourceMemory])
-			}
-		}
-		t.Rows = append(t.Rows, []string{job.Namespace, job.Name, job.Status.Phase, fmt.Sprintf("%d/%d", running, all),
-			strconv.FormatInt(gpus, 10), amount(measured, fmt.Sprintf("%dm", cpu.MilliValue())), amount(measured, fmt.Sprintf("%dMi", memory.Value()>>20))})
+		sum := sumOf(of[job.Namespace+"/"+job.Name], usage)
+		t.Rows = append(t.Rows, []string{job.Namespace, job.Name, job.Status.Phase, fmt.Sprintf("%d/%d", sum.running, sum.all), strconv.FormatInt(sum.gpus, 10),
+			sum.amount(fmt.Sprintf("%dm", sum.cpu.MilliValue())), sum.amount(fmt.Sprintf("%dMi", sum.memory.Value()>>20))})
 	}
 	return t, note, nil
 }
 
-func amount(measured bool, text string) string {
-	if !measured {
+// sums is what the pods of a job hold and use.
+type sums struct {
+	running, all, measured int // pods
+	gpus                   int64
+	cpu, memory            resource.Quantity // of the measured pods
+}
+
+// sumOf adds up pods. usage is what is measured of each, by namespace/name.
+func sumOf(pods []*corev1.Pod, usage map[string]corev1.ResourceList) (s sums) {
+	for _, pod := range pods {
+		s.all++
+		if over(pod) {
+			continue
+		}
+		if pod.Spec.NodeName != "" { // its node keeps them for it, although an image may be missing
+			s.gpus += gpusOf(pod)
+		}
+		if pod.Status.Phase != corev1.PodRunning {
+			continue
+		}
+		s.running++
+		if used, ok := usage[pod.Namespace+"/"+pod.Name]; ok {
+			s.measured++
+			s.cpu.Add(used[corev1.ResourceCPU])
+			s.memory.Add(used[corev1.ResourceMemory])
+		}
+	}
+	return s
+}
+
+// amount marks the sum of a job of which some pods are not measured: metrics-server shows a pod about a minute
+// after its start.
+func (s sums) amount(text string) string {
+	switch {
+	case s.running == 0:
 		return "<none>"
+	case s.measured == 0:
+		return "<unknown>"
+	case s.measured < s.running:
+		return ">=" + text
 	}
 	return text
 }
@@ -94,7 +114,11 @@ func (a *API) used(ctx context.Context, namespace string) (map[string]corev1.Res
 	var list struct{ Items []podMetrics }
 	r := a.client.Get().AbsPath(path+"/pods").Param("labelSelector", names.LabelJob)
 	if err := do(ctx, r, &list); err != nil {
-		return nil, "the cluster does not serve metrics.k8s.io (metrics-server), so CPU and memory are unknown: " + oneLine(err.Error())
+		why := "cannot read"
+		if apierrors.IsNotFound(err) || apierrors.IsServiceUnavailable(err) {
+			why = "the cluster does not serve"
+		}
+		return nil, why + " metrics.k8s.io (metrics-server), so CPU and memory are unknown: " + oneLine(err.Error())
 	}
 	used := map[string]corev1.ResourceList{}
 	for _, m := range list.Items {
@@ -115,15 +139,9 @@ func addTo(sum, more corev1.ResourceList) {
 	}
 }
 
-// isGPU reports whether a resource is a GPU of a device plugin: nvidia.com/gpu, amd.com/gpu,
-// gpu.intel.com/i915.
-func isGPU(name corev1.ResourceName) bool {
-	return strings.HasSuffix(string(name), "/gpu") || strings.HasPrefix(string(name), "gpu.") || strings.HasPrefix(string(name), "nvidia.com/mig-")
-}
-
 func sumGPUs(list corev1.ResourceList) (n int64) {
 	for name, q := range list {
-		if isGPU(name) {
+		if rendezvous.IsGPU(string(name)) {
 			n += q.Value()
 		}
 	}

@@ -31,9 +31,14 @@ func TestTop(t *testing.T) {
 	job.Status.Phase = v1alpha1.PhaseRunning
 	s, objects, _, api := newWire(t, job)
 	objects.Put(&v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Name: "idle", Namespace: "ns"}})
-	s.Handle("GET /apis/metrics.k8s.io/v1beta1/namespaces/ns/pods", answer(`{"items": [
+	measured, code := `{"items": [
 		{"metadata": {"name": "talk-worker-0", "namespace": "ns"}, "containers": [{"usage": {"cpu": "250m", "memory": "64Mi"}}, {"usage": {"cpu": "1", "memory": "1Mi"}}]},
-		{"metadata": {"name": "talk-worker-1", "namespace": "ns"}, "containers": [{"usage": {"cpu": "5n", "memory": "1Gi"}}]}]}`))
+		{"metadata": {"name": "talk-worker-1", "namespace": "ns"}, "containers": [{"usage": {"cpu": "5n", "memory": "1Gi"}}]}]}`, http.StatusOK
+	s.Handle("GET /apis/metrics.k8s.io/v1beta1/namespaces/ns/pods", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		_, _ = io.WriteString(w, measured)
+	}))
 	s.Handle("GET /api/v1/nodes", answer(`{"items": [
 		{"metadata": {"name": "one"}, "status": {"allocatable": {"nvidia.com/gpu": "8", "cpu": "4"}, "conditions": [{"type": "Ready", "status": "True"}]}},
 		{"metadata": {"name": "two"}, "spec": {"unschedulable": true}, "status": {"allocatable": {"cpu": "4"}}}]}`))
@@ -66,9 +71,28 @@ func TestTop(t *testing.T) {
 	require.Equal(t, [][]string{
 		{"one", "Ready", "8", "5", "3"}, {"two", "NotReady,SchedulingDisabled", "0", "0", "0"}, {"all", "", "8", "5", "3"},
 	}, table.Rows)
+	// metrics-server does not show a new pod at once.
+	measured = `{"items": [{"metadata": {"name": "talk-worker-1", "namespace": "ns"}, "containers": [{"usage": {"cpu": "2", "memory": "1Gi"}}]}]}`
+	rows, _, err := api.TopJobs(t.Context(), "ns", "talk")
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"ns", "talk", "Running", "2/5", "5", ">=2000m", ">=1024Mi"}}, rows.Rows)
+	measured, code = `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "you cannot list pods"}`, http.StatusForbidden
+	rows, note, err = api.TopJobs(t.Context(), "ns", "talk")
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"ns", "talk", "Running", "2/5", "5", "<unknown>", "<unknown>"}}, rows.Rows)
+	require.Contains(t, note, "cannot read metrics.k8s.io (metrics-server), so CPU and memory are unknown: you cannot list pods")
 	_, note, err = api.TopJobs(t.Context(), "", "talk")
 	require.NoError(t, err)
-	require.Contains(t, note, "metrics-server")
+	require.Contains(t, note, "the cluster does not serve metrics.k8s.io (metrics-server)")
+}
+
+// TestGPUs checks that agent top counts what a launcher counts: shares of GPUs, but not their memory or time.
+func TestGPUs(t *testing.T) {
+	of := corev1.ResourceList{}
+	for _, name := range []corev1.ResourceName{"nvidia.com/gpu.shared", "nvidia.com/mig-1g.5gb", "gpu.intel.com/xe", "gpu.intel.com/memory.max", "gpu.intel.com/millicores"} {
+		of[name] = resource.MustParse("4")
+	}
+	require.Equal(t, int64(12), sumGPUs(of))
 }
 
 // TestStatusWords checks that the status of a pod is shown in kubectl's words.
@@ -93,6 +117,11 @@ func TestStatusWords(t *testing.T) {
 		}),
 		"Init:ImagePullBackOff": pod(func(p *corev1.Pod) {
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{State: waiting("ImagePullBackOff")}}
+		}),
+		"Completed": pod(func(p *corev1.Pod) { // a sidecar gets SIGTERM at the end
+			p.Status.Phase, p.Status.Conditions = corev1.PodSucceeded, []corev1.PodCondition{{Type: corev1.PodInitialized, Status: corev1.ConditionTrue}}
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{State: ended(143, "Error")}}
+			p.Status.ContainerStatuses[0].State = ended(0, "Completed")
 		}),
 		"Evicted":     pod(func(p *corev1.Pod) { p.Status.Reason, p.Status.Phase = "Evicted", corev1.PodFailed }),
 		"Terminating": pod(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }),

@@ -64,7 +64,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/group":      append([]string{"agent/framework", "exec"}, leaves...),
 		"agent/launch":     append([]string{"agent/archive", "agent/check", "agent/event", "agent/failure", "agent/goodput", "agent/group", "agent/metrics", "agent/notice", "agent/outfile", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "agent/tracecontext", "agent/straggler", "agent/usage", "agent/trainer"}, roles...),
 		"agent/submit":     append([]string{"agent/api", "agent/failure", "agent/framework", "agent/progress", "agent/retry"}, leaves...),
-		"agent/jobs":       append([]string{"agent/api", "agent/event", "agent/failure", "agent/framework", "agent/metrics", "agent/outfile", "agent/usage", "exec"}, leaves...),
+		"agent/jobs":       append([]string{"agent/api", "agent/event", "agent/failure", "agent/framework", "agent/metrics", "agent/outfile", "agent/usage", "exec", "rendezvous"}, leaves...),
 		"agent/doctor":     append([]string{"agent/api", "agent/check", "agent/jobs"}, leaves...),
 		"agent/worker":     roles,
 		"agent/join":       append([]string{"agent/worker", "agent/failure", "agent/group", "agent/outfile", "agent/retry", "agent/settings"}, roles...),
