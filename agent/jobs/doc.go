@@ -18,10 +18,10 @@
 //	change.go    scale, delete, prune
 //	attach.go    a command in one of a job's pods
 //
-// It promises for logs: each line is passed on once and complete, in the order of its container,
-// however often the connection breaks. This includes a last line without a newline. The promise
-// holds as long as the kubelet keeps the log. Lines that the kubelet rotates away while the API
-// server is unreachable are lost.
+// It promises for logs: each line is passed on once and complete, in the order of its container. That
+// holds however often the connection breaks or the kubelet restarts the container. It includes a last
+// line without a newline. The promise holds as long as the kubelet keeps the log. Lines that the
+// kubelet rotates away while the API server is unreachable are lost.
 //
 // It does not cache, watch with informers, or print, except to a writer that it is given.
 package jobs

@@ -48,13 +48,20 @@ type errLost struct{ why string }
 
 func (e errLost) Error() string { return e.why }
 
-// read passes on the log. With follow it reads until the container has ended and everything is
-// read; otherwise it reads the log once. It returns errLost if the log was deleted before that.
+// read passes on the log. With follow it reads until the container has ended for good and everything
+// is read; otherwise it reads the log once. It returns errLost if the log was deleted before that.
 func (l podLog) read(ctx context.Context, s *stream, follow bool, p patience) error {
 	pause, began, with := shortPause, time.Now(), p // for the log; p is for the pod
+	run, settled := int32(-1), false                // the container's restarts so far; the log of this run was read
 	for {
 		before := s.taken
 		pod, err := l.api.pod(ctx, l.pod)
+		if err == nil && run != runOf(pod, l.container) {
+			if run >= 0 {
+				s.nextRun()
+			}
+			run, settled = runOf(pod, l.container), false
+		}
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -65,15 +72,20 @@ func (l podLog) read(ctx context.Context, s *stream, follow bool, p patience) er
 			return errLost{"the pod was deleted, and the end of its log may be missing"}
 		case !p.again(err):
 			return err
+		case err == nil && settled && paused(pod, l.container): // its next run has another log
 		case err == nil:
 			ended, err := l.readOnce(ctx, s, pod, follow)
 			if ended || ctx.Err() != nil {
 				return err
 			}
+			if lost := (errLost{}); errors.As(err, &lost) { // the container was removed already
+				with.say("%v", lost)
+				err = nil
+			}
 			if !with.again(err) || !follow && err != nil && time.Since(began) > onceFor {
 				return err
 			}
-			if err == nil || s.taken > before {
+			if settled = err == nil && paused(pod, l.container); err == nil || s.taken > before {
 				pause = shortPause
 			}
 		}
@@ -87,7 +99,9 @@ func (l podLog) read(ctx context.Context, s *stream, follow bool, p patience) er
 // readOnce reads through one connection, or settles a log that no longer grows. ended means that
 // there is nothing more to read, or that emit failed.
 func (l podLog) readOnce(ctx context.Context, s *stream, pod *corev1.Pod, follow bool) (ended bool, err error) {
-	still := done(pod, l.container)
+	again := paused(pod, l.container)
+	still := again || done(pod, l.container)
+	more := follow && (!still || again)
 	switch {
 	case still:
 		err = s.settle(ctx)
@@ -104,8 +118,8 @@ func (l podLog) readOnce(ctx context.Context, s *stream, pod *corev1.Pod, follow
 	case errors.As(err, &gone):
 		return true, printing(gone.error)
 	case errors.As(err, &lost):
-		return true, err
-	case apierrors.IsBadRequest(err) && (still || !follow):
+		return !(still && more), err
+	case apierrors.IsBadRequest(err) && !more:
 		return true, errLost{"there is no log: " + err.Error()} // it never started, or its node has deleted the log
 	case apierrors.IsNotFound(err) && !follow:
 		return true, errLost{"the pod is being deleted: " + err.Error()}
@@ -114,7 +128,7 @@ func (l podLog) readOnce(ctx context.Context, s *stream, pod *corev1.Pod, follow
 	case apierrors.IsBadRequest(err):
 		return false, nil // the container has not started, or is just starting
 	}
-	return err == nil && (still || !follow), err
+	return err == nil && !more, err
 }
 
 func printing(err error) error { return failure.New(1, "", "print the log: %w", err) }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/rendezvous"
 )
 
 // jobPod is a pod of a job, and its place in the job.
@@ -71,16 +72,37 @@ func begun(pod *corev1.Pod, container string) bool {
 		return true
 	}
 	s := statusOf(pod, container)
-	return s != nil && (s.State.Running != nil || s.State.Terminated != nil)
+	return s != nil && (s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil)
 }
 
-// done reports whether the container writes no more.
+// done reports whether the container has ended. It may be paused.
 func done(pod *corev1.Pod, container string) bool {
 	if over(pod) {
 		return true
 	}
 	s := statusOf(pod, container)
 	return s != nil && s.State.Terminated != nil
+}
+
+// paused reports whether the container has ended and its kubelet starts it again in its pod, where it
+// gets another log. Rules in the template of a LaunchJob may want that.
+func paused(pod *corev1.Pod, container string) bool {
+	s := statusOf(pod, container)
+	switch {
+	case s == nil || over(pod):
+		return false
+	case s.State.Terminated != nil:
+		return rendezvous.Restarts(pod, container, s.State.Terminated.ExitCode)
+	}
+	return s.State.Waiting != nil && s.LastTerminationState.Terminated != nil
+}
+
+// runOf returns how often the container was restarted.
+func runOf(pod *corev1.Pod, container string) int32 {
+	if s := statusOf(pod, container); s != nil {
+		return s.RestartCount
+	}
+	return 0
 }
 
 func over(pod *corev1.Pod) bool {

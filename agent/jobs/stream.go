@@ -52,6 +52,7 @@ type stream struct {
 	taken  int          // lines passed on so far
 	before bool         // this connection has not reached the first line yet
 	rest   []byte       // a last line without a newline, from the last connection
+	left   map[mark]int // known lines that the last connection did not bring again
 }
 
 // mark identifies a line.
@@ -85,6 +86,7 @@ func (s *stream) pass(ctx context.Context, follow bool) (fresh int, err error) {
 	for m, n := range s.known {
 		left[m] = n
 	}
+	s.left = left
 	s.rest = nil
 	r := bufio.NewReaderSize(body, 64<<10)
 	var long []byte
@@ -189,6 +191,10 @@ func (s *stream) settle(ctx context.Context) error {
 	return s.last()
 }
 
+// nextRun prepares for the log of a container that was restarted, in which all lines are new. What is known
+// stays, because the log may have been read before the restart was seen.
+func (s *stream) nextRun() { s.tail, s.first, s.before = 0, nil, false }
+
 // last passes on the last line without a newline, because no more can come.
 func (s *stream) last() error {
 	line := s.rest
@@ -196,7 +202,7 @@ func (s *stream) last() error {
 	if len(line) == 0 {
 		return nil
 	}
-	_, err := s.take(line, map[mark]int{})
+	_, err := s.take(line, s.left) // a log may be settled twice
 	return err
 }
 

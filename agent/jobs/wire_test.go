@@ -38,7 +38,7 @@ func newWire(t *testing.T, job *v1alpha1.LaunchJob) (*fakekube.Server, *fakekube
 }
 
 func talker(i int, state corev1.ContainerState) *corev1.Pod {
-	p := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}}
+	p := &corev1.Pod{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main"}}}}
 	p.Name, p.Namespace = fmt.Sprintf("talk-worker-%d", i), "ns"
 	p.Labels = map[string]string{names.LabelJob: "talk", names.LabelPod: p.Name, names.LabelRole: names.RoleWorker, names.LabelIndex: fmt.Sprint(i)}
 	p.Status.Phase = corev1.PodRunning
@@ -191,4 +191,58 @@ func TestFollowEndsWithTheWatch(t *testing.T) {
 	defer cancel()
 	require.Error(t, l.Run(ctx))
 	require.NoError(t, ctx.Err())
+}
+
+// TestRestartedContainerIsFollowed checks that a container that its kubelet restarts in its pod, as
+// restartPolicyRules allow, is followed into its next run. Each line comes once, and so does the last line
+// of the first run, which has no newline. Its end is seen, or that the kubelet waits before it restarts it.
+func TestRestartedContainerIsFollowed(t *testing.T) {
+	running, failed := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}
+	waiting := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+	job := &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Name: "talk", Namespace: "ns"}}
+	for tail, between := range map[int]corev1.ContainerState{0: failed, 10: waiting} {
+		s, objects, logs, api := newWire(t, job)
+		pod := func(run int32, state, last corev1.ContainerState) {
+			p := talker(0, state)
+			p.Spec.Containers[0].RestartPolicy = new(corev1.ContainerRestartPolicyOnFailure)
+			p.Status.ContainerStatuses[0].RestartCount, p.Status.ContainerStatuses[0].LastTerminationState = run, last
+			s.Set(p)
+		}
+		pod(0, running, corev1.ContainerState{})
+		logs.Write("ns", "talk-worker-0", "main", somewhen, "first\n")
+		logs.Write("ns", "talk-worker-0", "main", somewhen, "last words")
+		var got []string
+		l := Logs{API: api, Job: "talk", Follow: true, Tail: tail, Say: t.Logf, Emit: func(line Line) error {
+			got = append(got, string(line.Text))
+			switch string(line.Text) {
+			case "first":
+				logs.End("ns", "talk-worker-0", "main")
+				pod(0, between, failed)
+			case "last words":
+				logs.Restart("ns", "talk-worker-0", "main")
+				logs.Write("ns", "talk-worker-0", "main", somewhen.Add(time.Second), "second\n")
+				pod(1, running, failed)
+			case "second":
+				logs.End("ns", "talk-worker-0", "main")
+				pod(1, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}, failed)
+				over := job.DeepCopy()
+				over.Status.Conditions = []metav1.Condition{{Type: v1alpha1.Succeeded, Status: metav1.ConditionTrue}}
+				objects.Put(over)
+			}
+			return nil
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		require.NoError(t, l.Run(ctx))
+		require.Equal(t, []string{"first", "last words", "second"}, got)
+	}
+}
+
+// TestALogIsSettledTwice checks that a last line without a newline is passed on once, although a container that
+// has ended may be looked at again before its kubelet starts it.
+func TestALogIsSettledTwice(t *testing.T) {
+	s, got := read(&paperLog{lines: sample()}, time.Time{}, 0)
+	require.NoError(t, s.settle(t.Context()))
+	require.NoError(t, s.settle(t.Context()))
+	require.Equal(t, texts(sample()), *got)
 }

@@ -53,6 +53,13 @@ func (l *Logs) End(namespace, pod, container string) {
 	l.change(namespace, pod, container, func(p *podLog) { p.ended = true })
 }
 
+// Restart gives the container another, empty log, as when its kubelet starts it again in its pod.
+func (l *Logs) Restart(namespace, pod, container string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held[namespace+"/"+pod+"/"+container] = &podLog{}
+}
+
 // Clear makes the log answer like a kubelet whose container was removed: 200, and an error text without a
 // timestamp.
 func (l *Logs) Clear(namespace, pod, container string) {
