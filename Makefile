@@ -295,7 +295,7 @@ e2e-convert: ## test that the API server accepts what agent convert makes
 test: deps lint unit fake-part ## all tests without a cluster: lint, unit, a fifth of make fake
 	@$(CHECK)
 
-# Every suite. Suites that need an idle machine come last.
+# The suites of one cluster and one version of it. Suites that need an idle machine come last.
 NIGHTLY := lint unit fake fake-cells fake-held fake-pauses fake-polls fake-culprit care killed conform errno pid1 fault skew model convert size \
 	e2e preflight e2e-convert e2e-install e2e-release release-check e2e-care e2e-fault e2e-python e2e-paste e2e-examples e2e-pipelines e2e-gang e2e-kueue e2e-kubeflow heal frameworks e2e-scale timeline \
 	s3 huggingface soak stall fuzz traces fake-speed rules-cost bench

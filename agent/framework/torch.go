@@ -63,9 +63,9 @@ func prepareTorch(c Cluster) (Launch, error) {
 	return launch, nil
 }
 
-// torchRank returns the complete set of variables that torchrun sets for its processes. With RANK
-// and WORLD_SIZE only, Lightning assumes a single node. Without the local pair, Accelerate trains
-// alone.
+// torchRank returns the variables of torchrun that programs read, and NODE_RANK, which Lightning
+// reads. With RANK and WORLD_SIZE only, Lightning assumes a single node. Without the local pair,
+// Accelerate trains alone.
 func torchRank(c Cluster, master Node, r rank) []Var {
 	vars := []Var{
 		{Name: "RANK", Value: strconv.Itoa(r.Rank), Why: "rank of this process in the job"},

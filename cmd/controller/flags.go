@@ -26,7 +26,7 @@ func parse(args []string, help, complaints io.Writer) (controller.Options, error
 	set.StringVar(&o.MetricsAddress, "metrics-addr", ":8080", "serve metrics at `ADDRESS`; 0: none")
 	set.StringVar(&o.ProbeAddress, "probe-addr", ":8081", "serve /healthz and /readyz at `ADDRESS`; 0: none")
 	set.StringVar(&o.ProgressAddr, "progress-addr", "0", "take progress reports of jobs at `ADDRESS`, as in :8443; 0: none")
-	set.Var(&o.Serve, "serve-kubeflow", "run labelled objects of Kubeflow's kinds in place: on, off, or dry-run (default off), see docs/moving/kubeflow.md")
+	set.Var(&o.Serve, "serve-kubeflow", "run labeled objects of Kubeflow's kinds in place: on, off, or dry-run (default off), see docs/moving/kubeflow.md")
 	err := failure.ParseFlags("controller", set, args, "MUSTER_NAMESPACES", "MUSTER_AGENT_IMAGE", names.EnvLogFormat)
 	if errors.Is(err, flag.ErrHelp) {
 		set.SetOutput(help)

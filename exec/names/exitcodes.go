@@ -4,7 +4,7 @@ package names
 // exit codes pass through unchanged; a signal is 128+n. Users read these comments in
 // docs/reference/exit-codes.md.
 const (
-	// The command line, a variable or a setting is wrong.
+	// The command line, a variable or a setting is wrong, or a training script ran only in the launcher.
 	ExitUsage = 64
 	// agent convert: a job could not start as written. A setting in muster.yaml does not exist.
 	ExitData = 65
@@ -18,8 +18,8 @@ const (
 	ExitOutput = 74
 	// Workers were missing at the deadline (--timeout), or no launcher came to a worker (--await).
 	ExitDeadline = 75
-	// A permanent error, a lost worker, a command that exited with 0 although a rank failed, or NCCL
-	// without RDMA (--require-rdma).
+	// A permanent error, a lost worker, NCCL without RDMA (--require-rdma), or a command that exited with
+	// 0 although a rank failed or an mpirun started nothing on the workers.
 	ExitHopeless = 76
 	// The launcher does not have a right that it needs.
 	ExitForbidden = 77

@@ -28,7 +28,7 @@ func rooms() map[string][]string {
 		"headway":   {"console"},
 		"network":   nil,
 		"phrase":    nil,
-		"plan":      {"config", "phrase"},
+		"plan":      {"config"},
 		"preflight": {"phrase"},
 		"record":    {"wait"},
 		"report":    {"phrase", "record", "tally", "verdict"},

@@ -123,7 +123,7 @@ func (c Config) validateCluster() error {
 		return c.validatePods()
 	}
 	if c.Selector == "" && c.Job == "" {
-		return failure.Usage("--job=NAME for pods labelled "+names.LabelJob+"=NAME,"+names.LabelRole+"="+names.RoleWorker+
+		return failure.Usage("--job=NAME for pods labeled "+names.LabelJob+"=NAME,"+names.LabelRole+"="+names.RoleWorker+
 			", --selector=app=x for others, or MUSTER_JOB=NAME in the pod's environment",
 			"no pods are selected as workers")
 	}

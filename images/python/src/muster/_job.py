@@ -135,8 +135,8 @@ class Job:
         return result_of(job)
 
     def _changes(self, timeout: Optional[float]) -> Iterator[Tuple[Dict[str, Any], Status]]:
-                # The API server ends every watch after some minutes, and ends a watch that is too old with 410.
-                # So an event only triggers another read of the job.
+        # The API server ends every watch after some minutes, and ends a watch that is too old with 410.
+        # So an event only triggers another read of the job.
         deadline = None if timeout is None else time.monotonic() + timeout
         seen: Optional[Status] = None
         while deadline is None or time.monotonic() < deadline:
@@ -200,7 +200,7 @@ class Job:
     def _log(self, pod: Any) -> List[str]:
         names = pod.metadata.annotations or {}
         container = names.get("kubectl.kubernetes.io/default-container") or pod.spec.containers[0].name
-                # Output of programs need not be UTF-8. For other bytes the client's own text would be a repr.
+        # Output of programs need not be UTF-8. For other bytes the client's own text would be a repr.
         answer = self.cluster.pods.read_namespaced_pod_log(
             pod.metadata.name, self.cluster.namespace, container=container, _preload_content=False, _request_timeout=2 * _REQUEST
         )
