@@ -88,12 +88,12 @@ func (l *life) leave(lane *yamux.Stream) {
 	delete(l.lanes, lane)
 }
 
-// unlimit removes the deadline of a lane.
-func (l *life) unlimit(lane *yamux.Stream) {
+// limit sets the deadline of a lane; the zero time removes it. It changes none that end has set.
+func (l *life) limit(lane *yamux.Stream, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.over {
-		_ = lane.SetDeadline(time.Time{}) // it never fails
+		_ = lane.SetDeadline(at) // it never fails
 	}
 }
 

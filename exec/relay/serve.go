@@ -84,7 +84,7 @@ func carry(ctx context.Context, life *life, lane *yamux.Stream, tooMany bool, di
 func connect(ctx context.Context, life *life, lane *yamux.Stream, tooMany bool, dial func(context.Context, string) (net.Conn, error)) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
-	_ = lane.SetDeadline(time.Now().Add(openTime))
+	life.limit(lane, time.Now().Add(openTime))
 	address, err := readText(lane, maxAddress)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func connect(ctx context.Context, life *life, lane *yamux.Stream, tooMany bool, 
 	} else {
 		conn, err = dial(ctx, address)
 	}
-	life.unlimit(lane)
+	life.limit(lane, time.Time{})
 	message := ""
 	if err != nil {
 		message = err.Error()
