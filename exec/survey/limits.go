@@ -4,6 +4,7 @@ package survey
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -129,7 +130,13 @@ func space(path string) *wire.Space {
 	if unix.Statfs(path, &s) != nil {
 		return nil
 	}
-	return &wire.Space{Path: path, Size: clamp(s.Blocks, s.Bsize), Free: clamp(s.Bavail, s.Bsize), Filesystem: filesystems[s.Type]}
+	return spaceOf(path, &s)
+}
+
+// spaceOf counts in fragments, as df does. f_bsize of a FUSE file system is the size of its transfers.
+func spaceOf(path string, s *unix.Statfs_t) *wire.Space {
+	unit := cmp.Or(s.Frsize, s.Bsize)
+	return &wire.Space{Path: path, Size: clamp(s.Blocks, unit), Free: clamp(s.Bavail, unit), Filesystem: filesystems[s.Type]}
 }
 
 func clamp(blocks uint64, size int64) int64 {

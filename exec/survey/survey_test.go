@@ -79,6 +79,17 @@ func TestOwnLimits(t *testing.T) {
 	require.Empty(t, f.Versions, "versions were not asked for")
 }
 
+// TestSpace checks that sizes are those of df, also if the file system tells another size for its transfers.
+func TestSpace(t *testing.T) {
+	for _, s := range []unix.Statfs_t{
+		{Bsize: 4096, Frsize: 4096, Blocks: 256, Bavail: 128},
+		{Bsize: 1 << 20, Frsize: 4096, Blocks: 256, Bavail: 128}, // as of a bucket, by FUSE
+		{Bsize: 4096, Blocks: 256, Bavail: 128},                  // as of an old kernel
+	} {
+		require.Equal(t, &wire.Space{Path: "/x", Size: 1 << 20, Free: 1 << 19}, spaceOf("/x", &s), s)
+	}
+}
+
 // TestMissing checks that what is not there is missing, and is not 0 of something.
 func TestMissing(t *testing.T) {
 	f := Take(t.Context(), Where{Root: filepath.Join(t.TempDir(), "none"), Dir: "/none"}, wire.AskFactsRecord{})
