@@ -237,9 +237,10 @@ func said(ts *testscript.TestScript, args []string) {
 	})
 }
 
-// pod implements `pod JOB-ROLE[-N] STATE`. STATE is Pending, Running, or an exit code. Stopping
-// means that the main container has ended and a sidecar has not. Evicted means evicted before it
-// started. Cleared means that the pod has ended, and its node has lost the log.
+// pod implements `pod JOB-ROLE[-N] STATE`. The job owns the pod if it exists already. STATE is Pending,
+// Running, or an exit code. Stopping means that the main container has ended and a sidecar has not.
+// Evicted means evicted before it started. Cleared means that the pod has ended, and its node has lost
+// the log.
 func (o *office) pod(ts *testscript.TestScript, args []string) {
 	name, state := args[0], args[1]
 	job, place, _ := strings.Cut(name, "-")
@@ -252,6 +253,10 @@ func (o *office) pod(ts *testscript.TestScript, args []string) {
 	pod.Labels = map[string]string{names.LabelJob: job, names.LabelPod: name, names.LabelRole: role}
 	if role != names.RoleLauncher {
 		pod.Labels[names.LabelIndex] = index
+	}
+	var owner v1alpha1.LaunchJob
+	if o.jobs.Get("lab", job, &owner) {
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&owner, v1alpha1.Version().WithKind(v1alpha1.Kind))}
 	}
 	status := corev1.ContainerStatus{Name: "main"}
 	switch state {
